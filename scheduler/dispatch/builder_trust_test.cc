@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace kiln::scheduler {
 namespace {
 
@@ -23,6 +25,14 @@ TEST(BuilderTrust, ABuilderThatIsDoubtedIsCheckedAnew) {
   DueOf(trust, "a", 3 * BuilderTrust::kFirst);
   trust.Doubt("a");
   EXPECT_EQ(DueOf(trust, "a", BuilderTrust::kFirst), BuilderTrust::kFirst);
+}
+
+TEST(BuilderTrust, BuildersWithoutEndTakeNoMemoryWithoutEnd) {
+  BuilderTrust trust;
+  DueOf(trust, "first", 2 * BuilderTrust::kFirst);
+  for (int i = 0; i < 20'000; ++i) EXPECT_TRUE(trust.IsDue(std::to_string(i)));
+  // It was forgotten, and is checked again.
+  EXPECT_TRUE(trust.IsDue("first"));
 }
 
 }  // namespace

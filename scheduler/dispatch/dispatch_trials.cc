@@ -363,6 +363,7 @@ Attempt Dispatcher::Core::TrialEnded(TrialInHand& in_hand, const LeasedWorker& l
       NoteReferenceFailure(item->task, *check.reference, result.status);
     }
     if (result.status.code() == StatusCode::kPermissionDenied && IsForged(*item)) {
+      options_.trust->Doubt(std::get<BuiltTrial>(item->work).builder);
       BuildElsewhere(std::move(item), result.status);
       return {};
     }
@@ -383,7 +384,6 @@ Attempt Dispatcher::Core::TrialEnded(TrialInHand& in_hand, const LeasedWorker& l
 bool Dispatcher::Core::IsForged(const RunItem& item) {
   if (options_.signatures == nullptr) return false;
   const auto& trial = std::get<BuiltTrial>(item.work);
-  options_.trust->Doubt(trial.builder);
   const v1::Artifact& artifact = *trial.artifact;
   return !options_.signatures->Check(artifact, artifact.trial(), "program").ok();
 }

@@ -19,6 +19,39 @@ bool Eventually(const Condition& condition) {
   return condition();
 }
 
+// Work that goes on until it is told to end. Thread-safe.
+class OpenWork {
+ public:
+  // Returns what a pool calls for an item. It refers to this object.
+  auto Keep() {
+    return [this](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
+      std::lock_guard lock(mutex_);
+      open_.push_back(std::move(end));
+    };
+  }
+  size_t size() {
+    std::lock_guard lock(mutex_);
+    return open_.size();
+  }
+  // Hands over the ends of all work so far.
+  std::vector<WorkerPool::Done> Take() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(open_, {});
+  }
+  // Ends the work that began as number `i` and has stayed here.
+  void End(size_t i) {
+    const WorkerPool::Done end = [&] {
+      std::lock_guard lock(mutex_);
+      return open_.at(i);
+    }();
+    end({});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<WorkerPool::Done> open_;
+};
+
 class WorkerPoolTest : public testing::Test {
  protected:
   void AddWorker(const std::string& id, uint32_t slots = 1) {
@@ -53,21 +86,13 @@ TEST_F(WorkerPoolTest, WorkMayEndAtOnce) {
 // The work of many leases goes on without a thread for each.
 TEST_F(WorkerPoolTest, AllLeasesAreUsedAtOnceAndGivenBackWhenIdle) {
   AddWorker("a", 300);
-  std::mutex mutex;
-  std::vector<WorkerPool::Done> open;
-  WorkerPool pool(Quick(300), source_,
-                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
-                    std::lock_guard lock(mutex);
-                    open.push_back(std::move(end));
-                  });
+  OpenWork open;
+  WorkerPool pool(Quick(300), source_, open.Keep());
   for (int i = 0; i < 300; ++i) pool.Push(std::make_unique<WorkItem>());
-  EXPECT_TRUE(Eventually([&] {
-    std::lock_guard lock(mutex);
-    return open.size() == 300;
-  }));
+  EXPECT_TRUE(Eventually([&] { return open.size() == 300; }));
   EXPECT_EQ(pool.usable(), 300);
   EXPECT_EQ(source_.held(), 300);
-  for (const WorkerPool::Done& end : std::exchange(open, {})) end({});
+  for (const WorkerPool::Done& end : open.Take()) end({});
   EXPECT_TRUE(Eventually([&] { return source_.held() == 0; }));
   EXPECT_EQ(pool.usable(), 0);
 }
@@ -78,22 +103,13 @@ TEST_F(WorkerPoolTest, ItemsThatAreTakenSoonAskForNoOtherWorker) {
   WorkerPool::Options options = Quick(5);
   options.idle_release = 10min;
   options.ask_after = 10min;
-  std::mutex mutex;
-  std::vector<WorkerPool::Done> open;
-  WorkerPool pool(options, source_,
-                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
-                    std::lock_guard lock(mutex);
-                    open.push_back(std::move(end));
-                  });
-  const auto take = [&] {
-    std::lock_guard lock(mutex);
-    return std::exchange(open, {});
-  };
+  OpenWork open;
+  WorkerPool pool(options, source_, open.Keep());
   pool.Push(std::make_unique<WorkItem>());
   for (int i = 0; i < 4; ++i) {
     std::vector<WorkerPool::Done> begun;
     ASSERT_TRUE(Eventually([&] {
-      if (begun.empty()) begun = take();
+      if (begun.empty()) begun = open.Take();
       return !begun.empty();
     }));
     EXPECT_EQ(begun.size(), 1u);
@@ -106,23 +122,14 @@ TEST_F(WorkerPoolTest, ItemsThatAreTakenSoonAskForNoOtherWorker) {
 // The worker in hand is busy for good, so the second item waits until the pool has asked again.
 TEST_F(WorkerPoolTest, AnItemThatWaitsGetsAnotherWorker) {
   AddWorker("a");
-  std::mutex mutex;
-  std::vector<WorkerPool::Done> open;
-  WorkerPool pool(Quick(2), source_,
-                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
-                    std::lock_guard lock(mutex);
-                    open.push_back(std::move(end));
-                  });
-  const auto are_open = [&](size_t count) {
-    std::lock_guard lock(mutex);
-    return open.size() == count;
-  };
+  OpenWork open;
+  WorkerPool pool(Quick(2), source_, open.Keep());
   pool.Push(std::make_unique<WorkItem>());
-  ASSERT_TRUE(Eventually([&] { return are_open(1); }));
+  ASSERT_TRUE(Eventually([&] { return open.size() == 1; }));
   pool.Push(std::make_unique<WorkItem>());
   AddWorker("b");
-  EXPECT_TRUE(Eventually([&] { return are_open(2); }));
-  for (const WorkerPool::Done& end : open) end({});
+  EXPECT_TRUE(Eventually([&] { return open.size() == 2; }));
+  for (const WorkerPool::Done& end : open.Take()) end({});
 }
 
 TEST_F(WorkerPoolTest, AnItemThatFailsGoesToAnotherWorker) {
@@ -145,28 +152,19 @@ TEST_F(WorkerPoolTest, AnItemThatFailsGoesToAnotherWorker) {
 // The worker's second item ends after its first, and others have stopped to want the lease by then.
 TEST_F(WorkerPoolTest, ALeaseThatWasWantedForAWhileGoesOn) {
   AddWorker("a");
-  std::mutex mutex;
-  std::vector<WorkerPool::Done> open;
+  OpenWork open;
   WorkerPool::Options options = Quick(1);
   options.ahead = true;
-  WorkerPool pool(options, source_,
-                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
-                    std::lock_guard lock(mutex);
-                    open.push_back(std::move(end));
-                  });
-  const auto are_open = [&](size_t count) {
-    std::lock_guard lock(mutex);
-    return open.size() == count;
-  };
+  WorkerPool pool(options, source_, open.Keep());
   for (int i = 0; i < 2; ++i) pool.Push(std::make_unique<WorkItem>());
-  ASSERT_TRUE(Eventually([&] { return are_open(2); }));
+  ASSERT_TRUE(Eventually([&] { return open.size() == 2; }));
   source_.Want("a", true);
-  open[0]({});
+  open.End(0);
   source_.Want("a", false);
-  open[1]({});
+  open.End(1);
   pool.Push(std::make_unique<WorkItem>());
-  EXPECT_TRUE(Eventually([&] { return are_open(3); }));
-  open[2]({});
+  EXPECT_TRUE(Eventually([&] { return open.size() == 3; }));
+  open.End(2);
   EXPECT_TRUE(Eventually([&] { return source_.held() == 0; }));
 }
 
