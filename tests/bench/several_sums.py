@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""Reductions of one and of several values on a GPU: means with variances, log_softmax and argmax, beside PyTorch.
+
+usage: several_sums.py KILN FOLDER [--trials N] [--seed N] [--only "WORD;..."] [--no-torch] [--list]
+
+Each computation is a text in FOLDER, tuned by `KILN tune FILE --target cuda` with a database of its own. PyTorch
+computes the same in the same run: the median of 30 replays of a CUDA graph of 20 calls, and compiled (torch.compile)
+where --compile is given. The limit is the bytes of all inputs and outputs over the bandwidth of a large copy, measured
+at the start; what fits the L2 cache stays there, so a small working set can be faster than it. --list prints the
+commands and no more. Writes FOLDER/several_sums.json and .md.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+from memory_bound import copy_bandwidth, median_us, number, table
+
+MOMENTS = """input x: {type}[{shape}]
+s[{kept}] = sum({summed}) ({x}, {x} * {x})
+mean[{kept}] = s.v0[{names}] / {count}
+y[{kept}] = ({type}(mean[{names}]), {type}(s.v1[{names}] / {count} - mean[{names}] * mean[{names}]))
+"""
+LOG_SOFTMAX = """input x: {type}[{rows}, {columns}]
+m[i: {rows}] = max(k: {columns}) {x}
+s[i: {rows}] = sum(k: {columns}) exp({x} - m[i])
+y[i: {rows}, k: {columns}] = {type}({x} - m[i] - log(s[i]))
+"""
+# The maximum and the sum as one reduction of two values.
+ONLINE = """combine online(m: float32, @range(0, 4) s: float32; m2, s2) from (-1e+30, 0.0) =
+    (max(m, m2), s * exp(m - max(m, m2)) + s2 * exp(m2 - max(m, m2)))
+input x: {type}[{rows}, {columns}]
+l[i: {rows}] = online(k: {columns}) ({x}, 1.0)
+y[i: {rows}, k: {columns}] = {type}({x} - l.v0[i] - log(l.v1[i]))
+"""
+ARGMAX = """input x: {type}[{rows}, {columns}]
+y[i: {rows}] = argmax(k: {columns}) (k, x[i, k])
+"""
+SIZES = {"float32": 4, "float16": 2}
+
+
+def element(kind, indices):
+    """The element as it is summed."""
+    return f"x[{indices}]" if kind == "float32" else f"float32(x[{indices}])"
+
+
+def moments(kind, extents, axes):
+    """Text, PyTorch's expression and bytes of the mean and the variance over some axes."""
+    names = ["n", "h", "w", "c"][-len(extents):]
+    kept = [i for i in range(len(extents)) if i not in axes]
+    declare = lambda chosen: ", ".join(f"{names[i]}: {extents[i]}" for i in chosen)
+    count, elements, results = 1, 1, 1
+    for i, extent in enumerate(extents):
+        elements *= extent
+        count *= extent if i in axes else 1
+        results *= extent if i in kept else 1
+    text = MOMENTS.format(type=kind, shape=", ".join(map(str, extents)), kept=declare(kept), summed=declare(axes),
+                          x=element(kind, ", ".join(names)), names=", ".join(names[i] for i in kept),
+                          count=f"{float(count)}")
+    return text, f"torch.var_mean(x, {tuple(axes)}, correction=0)", (elements + 2 * results) * SIZES[kind]
+
+
+def rows_of(template, expression, outputs):
+    """The same of a computation on rows; `outputs` is how many bytes it writes for a type and an extent."""
+    def make(kind, extents):
+        rows, columns = extents
+        text = template.format(type=kind, rows=rows, columns=columns, x=element(kind, "i, k"))
+        return text, expression, rows * columns * SIZES[kind] + outputs(kind, rows, columns)
+    return make
+
+
+def workloads():
+    """Name, type, shape of the input, text, expression, bytes."""
+    whole = lambda kind, rows, columns: rows * columns * SIZES[kind]
+    log_softmax = rows_of(LOG_SOFTMAX, "F.log_softmax(x, -1)", whole)
+    online = rows_of(ONLINE, "F.log_softmax(x, -1)", whole)
+    argmax = rows_of(ARGMAX, "torch.max(x, -1)", lambda kind, rows, columns: rows * (4 + SIZES[kind]))
+    cases = [("moments_nhw", [32, 56, 56, 256], lambda kind, extents: moments(kind, extents, [0, 1, 2])),
+             ("moments_hw", [32, 56, 56, 256], lambda kind, extents: moments(kind, extents, [1, 2])),
+             ("moments_c", [4096, 4096], lambda kind, extents: moments(kind, extents, [1])),
+             ("log_softmax", [8, 50257], log_softmax), ("log_softmax", [128, 32000], log_softmax),
+             ("log_softmax_online", [8, 50257], online), ("log_softmax_online", [128, 32000], online),
+             ("argmax", [8, 50257], argmax)]
+    for name, extents, make in cases:
+        for kind in SIZES:
+            shape = "x".join(map(str, extents))
+            yield f"{name} {shape} {kind}", kind, extents, *make(kind, extents)
+
+
+def command_of(kiln, path, database, arguments):
+    return [kiln, "tune", path, "--target", "cuda", "--db", database, "--trials", str(arguments.trials), "--seed",
+            str(arguments.seed), "--min-repeat-ms", "2"]
+
+
+def tune(kiln, path, arguments):
+    database = path.removesuffix(".te") + ".db"
+    for suffix in ("", "-wal", "-shm", ".lock"):
+        if os.path.exists(database + suffix):
+            os.remove(database + suffix)
+    started = time.monotonic()
+    run = subprocess.run([*command_of(kiln, path, database, arguments), "--json"], capture_output=True, text=True)
+    seconds = time.monotonic() - started
+    for line in reversed(run.stdout.splitlines()):
+        event = json.loads(line)
+        if event.get("event") != "end":
+            continue
+        task = event["tasks"][0]
+        return {"us": (task["best_cost_s"] or 0) * 1e6, "trials": event["trials_done"], "errors": event["errors"],
+                "seconds": seconds, "steps": task.get("steps"), "message": event["message"]}
+    return {"us": 0, "trials": 0, "errors": {"tune": run.returncode}, "seconds": seconds, "steps": None,
+            "message": run.stderr[-500:]}
+
+
+def peer_us(torch, kind, extents, expression, compiled):
+    x = torch.rand(extents, device="cuda", dtype=getattr(torch, kind)) * 2 - 1
+    call = eval("lambda: " + expression,  # pylint: disable=eval-used
+                {"torch": torch, "F": torch.nn.functional, "x": x})
+    with torch.no_grad():
+        return median_us(torch, torch.compile(call, mode="max-autotune-no-cudagraphs") if compiled else call)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kiln")
+    parser.add_argument("folder")
+    parser.add_argument("--trials", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="rows that contain one of these words, with ; between them")
+    parser.add_argument("--no-torch", action="store_true", help="no peer and no limit")
+    parser.add_argument("--compile", action="store_true", help="the peer is the faster of eager and compiled")
+    parser.add_argument("--list", action="store_true", help="the commands, and no more")
+    parser.add_argument("--budget-s", type=float, default=540, help="begin no further row after so long")
+    arguments = parser.parse_args()
+    wanted = [word for word in arguments.only.split(";") if word]
+    os.makedirs(arguments.folder, exist_ok=True)
+
+    torch, bandwidth, device = None, 0, "unknown device"
+    if not (arguments.no_torch or arguments.list):
+        import torch as imported  # pylint: disable=import-outside-toplevel
+        torch = imported
+        bandwidth, device = copy_bandwidth(torch), torch.cuda.get_device_name()
+    rows, started = [], time.monotonic()
+    for name, kind, extents, text, expression, size in workloads():
+        if wanted and not any(word in name for word in wanted):
+            continue
+        path = os.path.join(arguments.folder, name.replace(" ", "_") + ".te")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+        if arguments.list:
+            print(" ".join(command_of(arguments.kiln, path, path.removesuffix(".te") + ".db", arguments)))
+            continue
+        if time.monotonic() - started > arguments.budget_s:
+            print(f"no time is left for {name}", file=sys.stderr)
+            continue
+        row = {"name": name, "bytes": size}
+        if torch:
+            row["limit_us"] = size / bandwidth * 1e6
+            row["peer_us"] = peer_us(torch, kind, extents, expression, False)
+            if arguments.compile:
+                row["peer_us"] = min(row["peer_us"], peer_us(torch, kind, extents, expression, True))
+            torch.cuda.empty_cache()
+        row.update(tune(arguments.kiln, path, arguments))
+        rows.append(row)
+        print(f"{name}: {number(row['us'])} us after {row['trials']} trials, PyTorch {number(row.get('peer_us', 0))}, "
+              f"limit {number(row.get('limit_us', 0))}, {row['seconds']:.1f} s {row['errors'] or ''} "
+              f"{'' if row['us'] else row['message']}", flush=True)
+        with open(os.path.join(arguments.folder, "several_sums.json"), "w", encoding="utf-8") as out:
+            json.dump({"device": device, "copy_bytes_per_s": bandwidth, "rows": rows}, out, indent=1)
+    if rows:
+        text = table(rows, bandwidth, device)
+        with open(os.path.join(arguments.folder, "several_sums.md"), "w", encoding="utf-8") as out:
+            out.write(text)
+        print(text)
+
+
+if __name__ == "__main__":
+    main()
