@@ -416,11 +416,24 @@ TEST_F(TlsPortTest, ARevokedOneIsRefused) {
 }
 
 TEST_F(TlsPortTest, ARenewedCertificateIsShownToNewConnections) {
-  ASSERT_OK(farm_.Renew("box1", 90));
-  clock_.Advance(LiveKeys::kLookEvery);
   const KeyFolder prometheus = Keys("prometheus");
-  EXPECT_THAT(Get(&prometheus, "/page"), StartsWith("HTTP/1.1 200"));
-  EXPECT_EQ(keys_->Now()->certificate.Serial(), Keys("box1").certificate.Serial());
+  const KeyFolder before = Keys("box1");
+  ASSERT_OK_AND_ASSIGN(TestHttpClient first,
+                       TestHttpClient::ConnectTls(port_->port(), before, &prometheus));
+  EXPECT_EQ(first.ServerSerial(), before.certificate.Serial());
+  ASSERT_OK(farm_.Renew("box1", 90));
+  const KeyFolder after = Keys("box1");
+  ASSERT_NE(after.certificate.Serial(), before.certificate.Serial());
+  clock_.Advance(LiveKeys::kLookEvery);
+  ASSERT_OK_AND_ASSIGN(TestHttpClient second,
+                       TestHttpClient::ConnectTls(port_->port(), after, &prometheus));
+  EXPECT_EQ(second.ServerSerial(), after.certificate.Serial());
+  // The connection from before the renewal goes on.
+  for (TestHttpClient* const client : {&first, &second}) {
+    ASSERT_TRUE(client->SendGet("/page"));
+    EXPECT_THAT(client->ReadAll(),
+                AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("caller=prometheus")));
+  }
 }
 
 TEST_F(TlsPortTest, TheCookieIsForTlsAlone) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "base/keys/certificate.h"
 #include "base/keys/identity.h"
 
 namespace kiln {
@@ -56,6 +57,11 @@ StatusOr<TestHttpClient> TestHttpClient::ConnectTls(int port, const KeyFolder& t
   SSL_set_fd(client.ssl_.get(), client.socket_.get());
   if (SSL_connect(client.ssl_.get()) != 1) return Unavailable("no TLS with port {}", port);
   return client;
+}
+
+std::string TestHttpClient::ServerSerial() const {
+  if (ssl_ == nullptr) return "";
+  return Certificate::Own(SSL_get1_peer_certificate(ssl_.get())).Serial();
 }
 
 bool TestHttpClient::Send(std::string_view bytes) {

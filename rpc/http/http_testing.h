@@ -26,6 +26,8 @@ class TestHttpClient {
   static StatusOr<TestHttpClient> ConnectTls(int port, const KeyFolder& trusted,
                                              const KeyFolder* shown);
 
+  // Returns the serial number of the certificate that the server has shown; "" without TLS.
+  std::string ServerSerial() const;
   // Returns whether all bytes were sent.
   bool Send(std::string_view bytes);
   // Sends "GET PATH" with a right Host and these lines, each of which ends with "\r\n"; the server
