@@ -177,7 +177,11 @@ TEST_F(FarmTest, SeveralRunners) {
   EXPECT_EQ(status["runners"], 2);
   ASSERT_THAT(status["processes"], SizeIs(5));
   EXPECT_EQ(status["processes"][4]["name"], "runner null:1");
-  EXPECT_EQ(status["processes"][4]["log"], farm_ + "/runner-null-1.log");
+  for (const int i : {0, 1}) {
+    const std::string file = fmt::format("{}/runner-null-{}", farm_, i);
+    EXPECT_EQ(status["processes"][3 + i]["log"], file + ".log");
+    for (const char* const end : {".log", ".port"}) EXPECT_TRUE(FileExists(file + end)) << end;
+  }
   EXPECT_EQ(status["processes"][4]["cores"], "");
   TuneOnFarm("16,16,16");
   ASSERT_EQ(SignalProcess(*IdentifyProcess(status["processes"][3]["pid"]), SIGKILL), OkStatus());
