@@ -1,10 +1,13 @@
 #!/bin/bash
 # usage: deploy/image.sh --packages DIR [--name kiln:VERSION] [--out FILE] [--root DIR] [--check]
-# Makes a container image of Debian 12 with the packages of DIR (deploy/deb.sh). The program is its
-# entry point, so `docker run IMAGE tracker --help` is the tracker's help. Its user is kiln, 10001.
-# --out writes it as an archive of OCI, for `podman load` or `skopeo copy`. --root DIR takes a root
-# that debootstrap has made. --check runs a job in a container of it. Needs root, buildah and
-# debootstrap, and the network for Debian's packages. KILN_BUILDAH is buildah with its options.
+# Makes a container image of Debian 12 with the packages of DIR (deploy/deb.sh). The program is
+# its entry point, so `docker run IMAGE tracker --help` is the tracker's help. Its user is kiln,
+# 10001. --out writes it as an archive of OCI, for `podman load` or `skopeo copy`. --root DIR
+# takes a root that debootstrap has made. --check runs a job in a container of it. Needs root,
+# buildah and debootstrap, and the network for Debian's packages. KILN_BUILDAH is buildah with
+# its options. Where control groups are of version 1, or no overlay can be mounted, it takes
+# buildah's isolation chroot and storage vfs, and says so; BUILDAH_ISOLATION and STORAGE_DRIVER
+# go before that.
 set -euo pipefail
 
 packages='' name='' out='' base='' check=''
@@ -21,7 +24,7 @@ while (($#)); do
       esac
       shift 2 ;;
     --check) check=1; shift ;;
-    --help | -h) sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    --help | -h) sed -n '2,10s/^# //p' "${BASH_SOURCE[0]}"; exit 0 ;;
     *) echo "error: unknown argument $1; see deploy/image.sh --help" >&2; exit 2 ;;
   esac
 done
@@ -38,12 +41,32 @@ name=${name:-kiln:$version}
 read -ra buildah <<<"${KILN_BUILDAH:-buildah}"
 
 work=$(mktemp -d)
-container=''
+container='' job=''
 clean() {
-  [[ -z $container ]] || "${buildah[@]}" rm "$container" >/dev/null
+  local one
+  for one in $job $container; do "${buildah[@]}" rm "$one" >/dev/null || true; done
   rm -rf --one-file-system "$work"
 }
 trap clean EXIT
+# suits_overlay FOLDER: an overlay whose layers are in the folder can be mounted.
+suits_overlay() {
+  mkdir "$1/lower" "$1/upper" "$1/work" "$1/merged" &&
+    unshare --mount mount -t overlay -o "lowerdir=$1/lower,upperdir=$1/upper,workdir=$1/work" overlay "$1/merged" 2>/dev/null
+}
+if [[ -z ${BUILDAH_ISOLATION:-} && $(stat -fc %T /sys/fs/cgroup) != cgroup2fs ]]; then
+  echo "== control groups are of version 1 here, so buildah runs commands with the isolation chroot"
+  export BUILDAH_ISOLATION=chroot
+fi
+if [[ -z ${STORAGE_DRIVER:-} && -z ${KILN_BUILDAH:-} ]]; then
+  storage=/var/lib/containers
+  mkdir -p "$storage"
+  trial=$(mktemp -d "$storage/kiln-image.XXXXXX")
+  if ! suits_overlay "$trial"; then
+    echo "== no overlay can be mounted in $storage, so buildah stores layers with the driver vfs"
+    export STORAGE_DRIVER=vfs
+  fi
+  rm -rf --one-file-system "$trial"
+fi
 if [[ -z $base ]]; then
   echo "== making a root with debootstrap"
   base=$work/root
@@ -70,17 +93,21 @@ if [[ -n $out ]]; then
   echo "== $out: $(stat -c %s "$out") bytes"
 fi
 
-# try TEXT COMMAND...: a command in a container of the image prints the text.
+# try TEXT COMMAND...: a command in a container of the image prints the text. The container
+# compares, because buildah may lose what a short command has printed, and no exit status.
 try() {
-  local text=$1 said
-  shift
-  said=$("${buildah[@]}" run "$job" -- "$@" 2>&1) || stop "$* in a container: $said"
-  [[ $said == *"$text"* ]] || stop "$* in a container printed no '$text' but: $said"
-  echo "ok: $*"
+  "${buildah[@]}" run "$job" -- /bin/sh -c '
+    text=$1
+    shift
+    said=$("$@" 2>&1) || { echo "$* ended with $?: $said" >&2; exit 1; }
+    case $said in
+      *"$text"*) ;;
+      *) echo "$* printed no \"$text\" but: $said" >&2; exit 1 ;;
+    esac' sh "$@" || stop "the check of the image failed: ${*:2}"
+  echo "ok: ${*:2}"
 }
 if [[ -n $check ]]; then
   job=$("${buildah[@]}" from "$name")
-  trap '"${buildah[@]}" rm "$job" >/dev/null; clean' EXIT
   try kiln id -un
   for daemon in tracker scheduler builder runner; do try --config /usr/bin/kiln $daemon --help; done
   try 'are right' /usr/bin/kiln config --check /etc/kiln/kiln.toml
