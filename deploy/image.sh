@@ -63,7 +63,9 @@ if [[ -z ${STORAGE_DRIVER:-} && -z ${KILN_BUILDAH:-} ]]; then
   trial=$(mktemp -d "$storage/kiln-image.XXXXXX")
   if ! suits_overlay "$trial"; then
     echo "== no overlay can be mounted in $storage, so buildah stores layers with the driver vfs"
-    export STORAGE_DRIVER=vfs
+    # With STORAGE_DRIVER=vfs buildah 1.28 makes a folder of the driver overlay all the same, for
+    # which its next call fails.
+    buildah+=(--storage-driver vfs)
   fi
   rm -rf --one-file-system "$trial"
 fi
