@@ -39,7 +39,7 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
       options_(options),
       store_(store),
       committed_(std::move(committed)),
-      calls_(options.access),
+      calls_(options.access, options.channels),
       references_(job_.options, job_.tasks),
       readings_(job_, store),
       builders_(PoolOptions("builder", options.max_builders), builders,

@@ -47,6 +47,7 @@
 #include "scheduler/remeasure/races.h"
 #include "scheduler/values/busy_meter.h"
 #include "scheduler/values/sampled_reference.h"
+#include "scheduler/values/worker_channels.h"
 #include "search/tuning/tune.h"
 #include "store/store.h"
 
@@ -77,6 +78,8 @@ struct DispatchTask {
 
 struct DispatchOptions {
   FarmAccess access;  // what the farm's workers ask for
+  // The connections to workers. Jobs share them.
+  std::shared_ptr<WorkerChannels> channels = std::make_shared<WorkerChannels>();
   // Judges what builders sign, so that one that forges signatures is left alone, and not the
   // runners that refuse its programs. Null: the farm has no keys.
   std::shared_ptr<ArtifactCheck> signatures = nullptr;

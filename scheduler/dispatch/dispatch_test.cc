@@ -347,5 +347,20 @@ TEST_F(DispatchTest, NothingIsSentAheadThatAFreeRunnerCanTake) {
   EXPECT_GT(r2.measured, 10);
 }
 
+// Jobs of a large fleet have had leases on all workers after a while.
+TEST_F(DispatchTest, JobsShareTheConnectionsToTheirWorkers) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  const DispatchOptions options = QuickDispatch();
+  for (uint32_t job = 0; job < 4; ++job) {
+    Start(options);
+    EXPECT_EQ(RunTrials(5 * job, 5 * job + 5).size(), 5u);
+    EXPECT_EQ(options.channels->size(), 2u);
+    dispatcher_ = nullptr;
+  }
+}
+
 }  // namespace
 }  // namespace kiln::scheduler

@@ -6,10 +6,8 @@
 #include <optional>
 
 #include "base/server/grpc_status.h"
-#include "proto/builder.grpc.pb.h"
-#include "proto/runner.grpc.pb.h"
-#include "rpc/channel.h"
 #include "rpc/yield_reply.h"
+#include "scheduler/values/worker_channel.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -63,29 +61,10 @@ struct Pending {
 
 }  // namespace
 
-struct WorkerCalls::Worker {
-  std::string address;
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<v1::Builder::Stub> builder;
-  std::unique_ptr<v1::Runner::Stub> runner;
-};
-
-WorkerCalls::WorkerCalls(FarmAccess access) : access_(std::move(access)) {}
+WorkerCalls::WorkerCalls(FarmAccess access, std::shared_ptr<WorkerChannels> channels)
+    : access_(std::move(access)), channels_(std::move(channels)) {}
 
 WorkerCalls::~WorkerCalls() = default;
-
-WorkerCalls::WorkerPtr WorkerCalls::WorkerAt(const std::string& address) {
-  std::lock_guard lock(mutex_);
-  WorkerPtr& worker = workers_[address];
-  if (worker == nullptr) {
-    worker = std::make_shared<Worker>();
-    worker->address = address;
-    worker->channel = MakeChannel(address, access_);
-    worker->builder = v1::Builder::NewStub(worker->channel);
-    worker->runner = v1::Runner::NewStub(worker->channel);
-  }
-  return worker;
-}
 
 void WorkerCalls::WhenConnected(const WorkerPtr& worker, const CallLimits& limits,
                                 std::function<void()> call,
@@ -101,7 +80,7 @@ void WorkerCalls::WhenConnected(const WorkerPtr& worker, const CallLimits& limit
 
 void WorkerCalls::Build(const std::string& address, v1::BuildRequest request,
                         const CallLimits& limits, Done<v1::BuildReply> done) {
-  const WorkerPtr worker = WorkerAt(address);
+  const WorkerPtr worker = channels_->At(address, access_);
   const auto sent = std::make_shared<const v1::BuildRequest>(std::move(request));
   WhenConnected(
       worker, limits,
@@ -119,7 +98,7 @@ void WorkerCalls::Build(const std::string& address, v1::BuildRequest request,
 void WorkerCalls::Measure(const std::string& address,
                           std::shared_ptr<const v1::MeasureRequest> request,
                           const CallLimits& limits, Done<v1::MeasureReply> done) {
-  const WorkerPtr worker = WorkerAt(address);
+  const WorkerPtr worker = channels_->At(address, access_);
   WhenConnected(
       worker, limits,
       [worker, request, limits, done] {

@@ -1,4 +1,4 @@
-// Calls builders and runners. Thread-safe; keeps one connection for each address.
+// Calls builders and runners for one job, over the connections that all jobs share. Thread-safe.
 //
 // A call holds no thread while its worker is at work: the answer comes in a thread of gRPC, which
 // must not be held up. Only the wait for a connection, which a call needs once, has a thread.
@@ -6,9 +6,7 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -16,10 +14,8 @@
 #include "base/status.h"
 #include "rpc/farm_access.h"
 #include "scheduler/values/helper_threads.h"
+#include "scheduler/values/worker_channels.h"
 
-namespace grpc {
-class Channel;
-}
 namespace kiln::v1 {
 class BuildRequest;
 class BuildReply;
@@ -49,7 +45,7 @@ class WorkerCalls {
   using Done = std::function<void(CallResult result, Reply& reply)>;
 
   // `access` is that of the workers' farm.
-  explicit WorkerCalls(FarmAccess access = {});
+  WorkerCalls(FarmAccess access, std::shared_ptr<WorkerChannels> channels);
   // All calls must have ended.
   ~WorkerCalls();
 
@@ -59,18 +55,15 @@ class WorkerCalls {
                const CallLimits& limits, Done<v1::MeasureReply> done);
 
  private:
-  struct Worker;
-  using WorkerPtr = std::shared_ptr<Worker>;
+  using WorkerPtr = std::shared_ptr<WorkerChannel>;
 
-  WorkerPtr WorkerAt(const std::string& address);
   // Has `call` run once there is a connection, or `failed`, in this thread or a helper.
   void WhenConnected(const WorkerPtr& worker, const CallLimits& limits, std::function<void()> call,
                      std::function<void(CallResult)> failed);
 
   const FarmAccess access_;
-  std::mutex mutex_;
-  std::map<std::string, WorkerPtr> workers_;  // key: address
-  HelperThreads helpers_;                     // last: they use the other members
+  const std::shared_ptr<WorkerChannels> channels_;
+  HelperThreads helpers_;  // last: they use the other members
 };
 
 }  // namespace kiln::scheduler
