@@ -37,6 +37,13 @@ StatusOr<DatabaseLock> DatabaseLock::Take(const std::string& database) {
     UniqueFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
     if (!file.valid()) {
       const int error = errno;
+      if (error == ENOENT) {
+        return NotFound(
+            "the folder of the database {} is not there; make it with `mkdir -p`, or choose "
+            "another "
+            "file with --db",
+            database);
+      }
       return ErrnoStatus(error, "cannot lock the database {}: cannot open {}", database, path);
     }
     if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -44,8 +51,7 @@ StatusOr<DatabaseLock> DatabaseLock::Take(const std::string& database) {
       if (error != EWOULDBLOCK) return ErrnoStatus(error, "cannot lock {}", path);
       return FailedPrecondition(
           "the database {} is in use by the scheduler with process id {}; its clients share it "
-          "with "
-          "--scheduler HOST:PORT; else stop it, or choose another file with --db",
+          "with --scheduler HOST:PORT; else stop it, or choose another file with --db",
           database, ReadPid(file.get()));
     }
     if (!StillThere(file.get(), path)) continue;

@@ -29,6 +29,13 @@ TEST(DatabaseLockTest, OneHolderAtATime) {
   EXPECT_OK(DatabaseLock::Take(db));
 }
 
+TEST(DatabaseLockTest, AFolderThatIsNotThereIsNamed) {
+  store::TestFolder folder;
+  const std::string db = folder.File("none/kiln.db");
+  EXPECT_THAT(DatabaseLock::Take(db),
+              StatusIs(StatusCode::kNotFound, AllOf(HasSubstr(db), HasSubstr("mkdir -p"))));
+}
+
 TEST(DatabaseLockTest, AnotherNameOfTheFileIsTheSameDatabase) {
   store::TestFolder folder;
   const std::string db = folder.File("kiln.db"), link = folder.File("link.db");

@@ -25,7 +25,7 @@ TOPICS = [
     ("Roles and versions", "[roles](keys.md#roles), [upgrade](operations.md#upgrade)",
      ["rpc/roles.cc", "rpc/device_message.cc"]),
     ("Limits of a request", "[limits](operations.md#limits)", ["rpc/field_limits.cc"]),
-    ("Databases", "[backups](operations.md#backups)", ["store/sqlite.cc", "store/backup.cc"]),
+    ("Databases", "[backups](operations.md#backups)", ["scheduler/database_lock.cc", "store/sqlite.cc", "store/backup.cc"]),
     ("Records that ship", "[records that ship](records.md#records-that-ship-with-kiln)",
      ["client/shipped/*.cc", "store/shipped_file.cc"]),
     ("Slurm", "[Slurm](slurm.md)", ["client/fleet/*.cc", "client/cli/fleet/*.cc"]),
