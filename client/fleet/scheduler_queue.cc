@@ -10,7 +10,10 @@ namespace kiln::client {
 
 StatusOr<v1::ListReply> SchedulerQueue::List() {
   KILN_ASSIGN_OR_RETURN(const FarmAccess access, session_.Access());
-  return ListWorkers(session_.scheduler, access);
+  auto workers = ListWorkers(session_.scheduler, access);
+  // The list is a call of trackers, which schedulers answer, too; its errors speak of a tracker.
+  if (!workers.ok()) KILN_RETURN_IF_ERROR(session_.Connect().status());
+  return workers;
 }
 
 Status SchedulerQueue::SetMode(const std::string& worker_id, v1::WorkerMode mode,
