@@ -16,7 +16,7 @@ from commands import commands, section
 from hosts import Cable, Shell, Timeout, run
 from setups import NOT_TYPED, SETUPS, Setup
 
-LIMIT_S = 300
+LIMIT_S = 600
 # A person needs so long for the next command; a daemon in the background is there by then.
 PAUSE_S = 10
 # The root of a shell becomes that of its mount namespace: a process whose root is another one may

@@ -64,5 +64,13 @@ SETUPS = [
             (r"^(podman|kubectl apply|kubectl --namespace).*", NOT_TYPED),
             (r"^kiln tune .*", NOT_TYPED),
         )),
-    Setup("ci", "docs/ci.md", instead=((r"--minutes 10", "--minutes 0.2"), (r"--trials 2000", "--trials 40"))),
+    Setup(
+        "ci", "docs/ci.md",
+        instead=(
+            (r"--minutes 10", "--minutes 0.2"),
+            (r"--trials 2000", "--trials 40"),
+            # Exit status 1 is a judgement, and a busy machine makes programs slower.
+            (r"^kiln verify build/$", r"\g<0> --most-slower 0"),
+            (r".*--baseline.*", r"\g<0>; [ $? -le 1 ]"),
+        )),
 ]
