@@ -381,10 +381,15 @@ CREATE INDEX best_of_day ON records
   WHERE error = 0;
 )sql";
 
+// Adds an index that has the records of a job in the order of their ids, which is the order in
+// which they came: who follows a job reads what is new, and not the job. It has no more than the
+// job, because SQLite adds the id to each entry.
+constexpr const char kVersion22[] = "CREATE INDEX records_of_job ON records (job_id)";
+
 constexpr const char* kMigrations[] = {
-    kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,  kVersion6,  kVersion7,
-    kVersion8,  kVersion9,  kVersion10, kVersion11, kVersion12, kVersion13, kVersion14,
-    kVersion15, kVersion16, kVersion17, kVersion18, kVersion19, kVersion20, kVersion21};
+    kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,  kVersion6,  kVersion7,  kVersion8,
+    kVersion9,  kVersion10, kVersion11, kVersion12, kVersion13, kVersion14, kVersion15, kVersion16,
+    kVersion17, kVersion18, kVersion19, kVersion20, kVersion21, kVersion22};
 
 }  // namespace
 
