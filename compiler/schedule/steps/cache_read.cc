@@ -144,7 +144,11 @@ Status CacheReadStep::ApplyTo(State& state) const {
   const dag::Dag& dag = *state.dag();
   const dag::Operator& producer = dag.op(stage_id);
   KILN_RETURN_IF_ERROR(CheckRoomForStage(state));
-  KILN_RETURN_IF_ERROR(CheckCacheable(producer, scope));
+  KILN_RETURN_IF_ERROR(CheckScope(scope));
+  if (producer.num_outputs() != 1) {
+    return InvalidArgument("it has {} outputs; expected an operator with one",
+                           producer.num_outputs());
+  }
   KILN_RETURN_IF_ERROR(CheckReaders(state, stage_id, readers));
   const size_t dimensions = producer.shape().size();
   KILN_RETURN_IF_ERROR(CheckOrder(order, dimensions));

@@ -15,7 +15,8 @@ StatusOr<dag::DagPtr> WithCopyBehind(const dag::Dag& dag, int stage, const std::
   nodes[stage] = {original.Renamed(CacheName(dag, original.name(), scope)), dag.node(stage).inputs};
   dag::OpNode& copy = nodes[stage + 1];
   KILN_ASSIGN_OR_RETURN(copy.op, MakeCopy(original, original.name(), original.axes()));
-  copy.inputs = {{stage, 0}};
+  copy.inputs.clear();
+  for (int k = 0; k < original.num_outputs(); ++k) copy.inputs.push_back({stage, k});
   return dag::Dag::Make(std::move(nodes));
 }
 
@@ -36,7 +37,7 @@ Status CacheWriteStep::ApplyTo(State& state) const {
   if (state.attach(stage_id).kind == Attach::kInlined) {
     return InvalidArgument("an inlined stage is not written; expected a stage with loops");
   }
-  KILN_RETURN_IF_ERROR(CheckCacheable(*original, scope));
+  KILN_RETURN_IF_ERROR(CheckScope(scope));
   KILN_RETURN_IF_ERROR(CheckUntouched(state, stage_id));
   KILN_RETURN_IF_ERROR(CheckRoomForStage(state));
 

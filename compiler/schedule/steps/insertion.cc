@@ -35,23 +35,23 @@ StatusOr<dag::OperatorPtr> MakeCopy(const dag::Operator& producer, std::string n
   std::vector<ir::Expr> indices(axes.size());
   for (size_t d = 0; d < axes.size(); ++d)
     indices[order.empty() ? d : static_cast<size_t>(order[d])] = pool->Var(static_cast<int32_t>(d));
-  const ir::Expr body = pool->Load(0, indices, producer.type());
-  const ir::Type type = producer.type();
-  const std::vector<int64_t> shape = producer.shape();
-  return dag::Operator::Compute(std::move(name), std::move(axes), {}, dag::Combiner::kNone, {body},
-                                std::move(pool), {&type, 1}, {&shape, 1});
+  std::vector<ir::Type> types;
+  std::vector<ir::Expr> bodies;
+  for (int k = 0; k < producer.num_outputs(); ++k) {
+    types.push_back(producer.type(k));
+    bodies.push_back(pool->Load(k, indices, types.back()));
+  }
+  const std::vector<std::vector<int64_t>> shapes(types.size(), producer.shape());
+  return dag::Operator::Compute(std::move(name), std::move(axes), {}, dag::Combiner::kNone,
+                                std::move(bodies), std::move(pool), types, shapes);
 }
 
-Status CheckCacheable(const dag::Operator& producer, std::string_view scope) {
+Status CheckScope(std::string_view scope) {
   const bool word = !scope.empty() && std::all_of(scope.begin(), scope.end(), [](unsigned char c) {
     return std::isalnum(c) || c == '_';
   });
   if (!word) {
     return InvalidArgument("scope \"{}\" is not a word; expected \"shared\" or \"local\"", scope);
-  }
-  if (producer.num_outputs() != 1) {
-    return InvalidArgument("it has {} outputs; expected an operator with one",
-                           producer.num_outputs());
   }
   return OkStatus();
 }

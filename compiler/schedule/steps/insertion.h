@@ -22,13 +22,13 @@ std::vector<dag::OpNode> NodesWithGap(const dag::Dag& dag, int position);
 // so on.
 std::string CacheName(const dag::Dag& dag, std::string_view name, std::string_view scope);
 
-// Makes name[axes] = producer[axes]. Dimension d of the copy is dimension order[d] of the producer,
-// or d if there is no order.
+// Makes name[axes] = producer[axes], with all outputs of the producer. Dimension d of the copy is
+// dimension order[d] of the producer, or d if there is no order.
 StatusOr<dag::OperatorPtr> MakeCopy(const dag::Operator& producer, std::string name,
                                     std::vector<dag::Axis> axes, std::span<const int> order = {});
 
-// Checks that the scope is a word like "shared" or "local", and that the producer has one output.
-Status CheckCacheable(const dag::Operator& producer, std::string_view scope);
+// Checks that the scope is a word like "shared" or "local".
+Status CheckScope(std::string_view scope);
 
 // Returns the DAG that `make` makes out of `dag`. It is made once for each key.
 StatusOr<dag::DagPtr> MakeOnce(const dag::Dag& dag, dag::EditKey key,

@@ -105,6 +105,14 @@ TEST(Rfactor, OfTwoSums) {
   }
 }
 
+// The smaller index of equal values wins, whichever part it is in.
+TEST(Rfactor, OfArgmax) {
+  for (const char* steps : {R"([["RF", 1, 1, 0]])", R"([["SP", 1, 1, 7, [3], 1], ["RF", 1, 1, 1]])",
+                            R"([["SP", 1, 1, 7, [3], 1], ["RF", 1, 2, 0]])"}) {
+    ExpectSameResult(ArgMaxRows(3, 7), steps);
+  }
+}
+
 TEST(Rfactor, OfAConvolution) {
   ExpectSameResult(Conv2d({6, 3, 4, 3, 1, 1}, true),
                    R"([["FU", 3, [4, 5, 6]], ["SP", 3, 4, 27, [8], 1], ["RF", 3, 5, 4]])");
@@ -129,6 +137,14 @@ TEST(Caches, WithOtherOrdersOfDimensionsKeepTheResult) {
   const dag::DagPtr conv = Conv2d({6, 3, 4, 3, 2, 1}, true);
   ExpectSameResult(conv,
                    R"([["CHR", 2, "t", [3], [1, 3, 2, 0]], ["CHR", 1, "u", [4], [3, 0, 1, 2]]])");
+}
+
+TEST(Caches, OfSeveralOutputsKeepAllOfThem) {
+  for (const dag::DagPtr& dag : {TwoSums(3, 7), ArgMaxRows(3, 7)}) {
+    ExpectSameResult(dag, R"([["CHW", 1, "local"]])");
+    ExpectSameResult(
+        dag, R"([["SP", 1, 1, 7, [3], 0], ["RF", 1, 1, 0], ["CHW", 1, "local"], ["CHW", 3, "x"]])");
+  }
 }
 
 // The reader is the same operator except for the order of its reads.

@@ -41,12 +41,8 @@ Status CheckLoopsFactorable(const State& state, int number) {
 Status CheckFactorable(const State& state, const RfactorStep& step) {
   KILN_RETURN_IF_ERROR(CheckLoop(state, step.stage_id, step.loop));
   const Stage& stage = state.stage(step.stage_id);
-  const dag::Combiner combiner = stage.op->combiner();
   if (state.attach(step.stage_id).kind == Attach::kInlined) {
     return InvalidArgument("the stage is inlined; expected a stage with loops");
-  }
-  if (dag::IsArg(combiner)) {
-    return InvalidArgument("argmax and argmin cannot be factored; expected sum, prod, max or min");
   }
   if (stage.loop(step.loop).kind != IterKind::kReduce) {
     return InvalidArgument("{} is not a reduction loop; expected one",
