@@ -44,10 +44,11 @@ class Distinct {
 
 class Finder {
  public:
-  Finder(const ir::Program& program, const Nest& nest, int cpu_vector_bytes, uint32_t active,
-         RewrittenIn rewritten_in, IndexValues& values)
+  Finder(const ir::Program& program, const Nest& nest, std::span<const Expr> loaded,
+         int cpu_vector_bytes, uint32_t active, RewrittenIn rewritten_in, IndexValues& values)
       : program_(program),
         nest_(nest),
+        loaded_(loaded),
         gpu_(cpu_vector_bytes == 0),
         cpu_vector_bytes_(cpu_vector_bytes),
         active_(active),
@@ -66,7 +67,7 @@ class Finder {
           e->id == store->slot && std::ranges::equal(e->args(), store->indices());
       if (accumulates) {
         accesses_[0].reads = true;
-      } else {
+      } else if (std::ranges::find(loaded_, e) == loaded_.end()) {
         AddTuple(e->id, e->args(), /*write=*/false);
       }
     });
@@ -333,6 +334,7 @@ class Finder {
 
   const ir::Program& program_;
   const Nest& nest_;
+  const std::span<const Expr> loaded_;
   const bool gpu_;
   const int cpu_vector_bytes_;
   const uint32_t active_;
@@ -349,9 +351,9 @@ bool IsThread(LoopKind kind) { return kind >= LoopKind::kThreadX; }
 bool IsBound(LoopKind kind) { return kind >= LoopKind::kBlockX; }
 
 std::vector<Access> FindAccesses(const ir::Program& program, ir::Stmt store, const Nest& nest,
-                                 int cpu_vector_bytes, uint32_t active, RewrittenIn rewritten_in,
-                                 IndexValues& values) {
-  return Finder(program, nest, cpu_vector_bytes, active, rewritten_in, values).Find(store);
+                                 std::span<const ir::Expr> loaded, int cpu_vector_bytes,
+                                 uint32_t active, RewrittenIn rewritten_in, IndexValues& values) {
+  return Finder(program, nest, loaded, cpu_vector_bytes, active, rewritten_in, values).Find(store);
 }
 
 }  // namespace kiln::features

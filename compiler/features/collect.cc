@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/ir/traverse.h"
+
 namespace kiln::features {
 namespace {
 
@@ -70,7 +72,7 @@ class Collector {
         guards_.pop_back();
         return;
       case StmtKind::kSeq:
-        for (Stmt child : s->children()) Walk(child);
+        WalkSeq(s);
         return;
       case StmtKind::kAlloc:
         Allocate(s->slot);
@@ -85,6 +87,35 @@ class Collector {
         AddStore(s);
         return;
     }
+  }
+
+  // On a GPU the values of a reduction, as two sums, load what they have in common once.
+  void WalkSeq(Stmt s) {
+    for (Stmt child : s->children()) {
+      Walk(child);
+      if (record_.gpu && Accumulates(child)) {
+        AddLoads(child);
+      } else {
+        loaded_.clear();
+      }
+    }
+    loaded_.clear();
+  }
+
+  static bool Accumulates(Stmt s) {
+    bool reads_own = false;
+    if (s->kind != StmtKind::kStore) return false;
+    ir::Visit(s->value(), [&](ir::Expr e) {
+      reads_own = reads_own || (e->op == ir::Op::kLoad && e->id == s->slot &&
+                                std::ranges::equal(e->args(), s->indices()));
+    });
+    return reads_own;
+  }
+
+  void AddLoads(Stmt store) {
+    ir::Visit(store->value(), [&](ir::Expr e) {
+      if (e->op == ir::Op::kLoad && e->id != store->slot) loaded_.push_back(e);
+    });
   }
 
   // Barriers of warps do not count, because threads of a warp hardly ever wait for each other.
@@ -175,12 +206,12 @@ class Collector {
     const uint32_t active = ActiveLanes(store, guarding_loops);
     const auto rewritten_in = [&](int32_t slot) { return RewrittenInLoop(slot, s); };
     store.accesses =
-        FindAccesses(program_, s, nest_, CpuVectorBytes(), active, rewritten_in, values_);
+        FindAccesses(program_, s, nest_, loaded_, CpuVectorBytes(), active, rewritten_in, values_);
     if (const auto loop = LoopThatLlvmVectorizes(store)) {
       store.nest.loops[static_cast<size_t>(*loop)].kind = LoopKind::kVectorized;
       store.nest.first_unrolled = store.nest.first_of_body = *loop;
-      store.accesses =
-          FindAccesses(program_, s, store.nest, CpuVectorBytes(), active, rewritten_in, values_);
+      store.accesses = FindAccesses(program_, s, store.nest, {}, CpuVectorBytes(), active,
+                                    rewritten_in, values_);
     }
     store.trips = Product(nest_, 0, nest_.depth());
     store.thread_trips = ThreadTrips();
@@ -296,6 +327,8 @@ class Collector {
   absl::InlinedVector<int, 24> loop_ids_;
   int next_loop_ = 0;
   std::vector<ir::Expr> guards_;
+  // Loads by the values of a reduction before the store.
+  std::vector<ir::Expr> loaded_;
   // Pairs of a buffer and its depth.
   absl::InlinedVector<std::pair<int32_t, int>, 8> allocated_;
 };

@@ -1,6 +1,7 @@
 #include "compiler/lower/cluster_sums.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "compiler/ir/rewrite.h"
@@ -36,21 +37,27 @@ class Splitter {
   Stmt Split(Stmt loop) {
     // Statements between the loop and the registers.
     std::vector<Stmt> path;
-    Stmt alloc = loop->body();
-    for (; alloc->kind != StmtKind::kAlloc; alloc = alloc->body()) {
-      const bool is_bound = alloc->kind == StmtKind::kFor && alloc->loop_kind >= LoopKind::kBlockX;
-      const bool is_guard = alloc->kind == StmtKind::kIf && !ir::HasLoad(alloc->condition());
+    Stmt body = loop->body();
+    for (; body->kind != StmtKind::kAlloc; body = body->body()) {
+      const bool is_bound = body->kind == StmtKind::kFor && body->loop_kind >= LoopKind::kBlockX;
+      const bool is_guard = body->kind == StmtKind::kIf && !ir::HasLoad(body->condition());
       if (!is_bound && !is_guard) return nullptr;
-      path.push_back(alloc);
+      path.push_back(body);
     }
-    ir::Buffer& sums = program_.buffers[static_cast<size_t>(alloc->slot)];
-    if (sums.scope != ir::Scope::kLocal || alloc->body()->kind != StmtKind::kSeq ||
-        loop->extent * ((sums.bytes() + 3) / 4) > kMaxWords)
-      return nullptr;
-    const auto statements = alloc->body()->children();
+    // The registers of all values of a sum.
+    std::vector<int32_t> slots;
+    int64_t words = 0;
+    for (; body->kind == StmtKind::kAlloc; body = body->body()) {
+      const ir::Buffer& sums = program_.buffers[static_cast<size_t>(body->slot)];
+      if (sums.scope != ir::Scope::kLocal) return nullptr;
+      slots.push_back(body->slot);
+      words += loop->extent * ((sums.bytes() + 3) / 4);
+    }
+    if (body->kind != StmtKind::kSeq || words > kMaxWords) return nullptr;
+    const auto statements = body->children();
     size_t first = 0;
     bool adds = false;
-    while (first < statements.size() && StoresOnly(statements[first], alloc->slot))
+    while (first < statements.size() && StoresOnly(statements[first], slots))
       adds |= ReadsCluster(statements[first++]);
     const std::vector<Stmt> sum(statements.begin(), statements.begin() + first);
     const std::vector<Stmt> rest(statements.begin() + first, statements.end());
@@ -58,10 +65,13 @@ class Splitter {
     for (Stmt s : rest) {
       if (ReadsCluster(s) || !IsPlain(s)) return nullptr;
     }
-    sums.shape.insert(sums.shape.begin(), loop->extent);
     // Accesses of the sums are those of the iteration.
     ir::Substitution names;
-    names.SetFirstIndex(alloc->slot, pool_.Var(loop->var));
+    for (const int32_t slot : slots) {
+      std::vector<int64_t>& shape = program_.buffers[static_cast<size_t>(slot)].shape;
+      shape.insert(shape.begin(), loop->extent);
+      names.SetFirstIndex(slot, pool_.Var(loop->var));
+    }
     const auto nest = [&](const std::vector<Stmt>& body) {
       Stmt result = ir::Substitute(pool_, ir::MakeSeq(pool_, body), names);
       for (size_t i = path.size(); i-- > 0;) result = ir::WithBody(pool_, path[i], result);
@@ -72,7 +82,9 @@ class Splitter {
       return ir::AddVar(program_, like.name, like.extent);
     });
     const Stmt both[] = {nest(sum), stores};
-    return ir::MakeAlloc(pool_, alloc->slot, ir::MakeSeq(pool_, both));
+    Stmt result = ir::MakeSeq(pool_, both);
+    for (size_t i = slots.size(); i-- > 0;) result = ir::MakeAlloc(pool_, slots[i], result);
+    return result;
   }
 
   // Returns true for loops, conditions and stores.
@@ -83,9 +95,11 @@ class Splitter {
     return std::ranges::all_of(s->children(), IsPlain);
   }
 
-  static bool StoresOnly(Stmt s, int32_t slot) {
-    if (!IsPlain(s) || (s->kind == StmtKind::kStore && s->slot != slot)) return false;
-    return std::ranges::all_of(s->children(), [&](Stmt c) { return StoresOnly(c, slot); });
+  static bool StoresOnly(Stmt s, std::span<const int32_t> slots) {
+    const bool is_other =
+        s->kind == StmtKind::kStore && std::ranges::find(slots, s->slot) == slots.end();
+    if (!IsPlain(s) || is_other) return false;
+    return std::ranges::all_of(s->children(), [&](Stmt c) { return StoresOnly(c, slots); });
   }
 
   bool ReadsCluster(Stmt s) const {

@@ -173,20 +173,23 @@ class LoadVectorizer final : public NestVectorizer {
   // Longer loops over elements that may turn out not to be consecutive only make the code longer.
   static constexpr int64_t kMaxUnproven = 16;
 
+  // The stores are those of all values of a reduction. Each one adds to its own.
   bool Allows(Stmt loop, Stmt body, bool is_innermost) const override {
     const Stores stores = UniformStores(loop, body);
-    if (stores.size() != 1 || ScopeOf(stores[0]->slot) != ir::Scope::kLocal) return false;
-    const Stmt store = stores[0];
-    const bool is_spatial = std::ranges::any_of(
-        store->indices(), [&](ir::Expr e) { return ir::UsesVar(e, loop->var); });
-    if (!is_spatial && !is_innermost) return false;
-    bool accumulates = false, reads_row = false;
-    ir::Visit(store->value(), [&](ir::Expr e) {
-      if (e->op != ir::Op::kLoad) return;
-      accumulates = accumulates || e->id == store->slot;
-      reads_row = reads_row || ReadsRow(e, loop);
-    });
-    return accumulates && reads_row;
+    bool reads_row = false;
+    for (Stmt store : stores) {
+      const bool is_spatial = std::ranges::any_of(
+          store->indices(), [&](ir::Expr e) { return ir::UsesVar(e, loop->var); });
+      if (ScopeOf(store->slot) != ir::Scope::kLocal || (!is_spatial && !is_innermost)) return false;
+      bool accumulates = false;
+      ir::Visit(store->value(), [&](ir::Expr e) {
+        if (e->op != ir::Op::kLoad) return;
+        accumulates = accumulates || e->id == store->slot;
+        reads_row = reads_row || ReadsRow(e, loop);
+      });
+      if (!accumulates) return false;
+    }
+    return reads_row;
   }
 
   // Returns true if the iterations of the loop read consecutive elements of global memory. Also

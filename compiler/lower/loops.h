@@ -21,7 +21,8 @@ void LegalizeVectorized(ir::Program& program, int64_t max_lanes);
 void VectorizeStores(ir::Program& program, int64_t max_lanes);
 
 // Vectorizes loops of at most `max_lanes` iterations that add consecutive elements of global memory
-// to sums in registers: terms are read up to 16 bytes at once, and added one after the other. A
+// to sums in registers, of one value or of several ones: terms are read up to 16 bytes at once, and
+// added one after the other. A
 // loop over several sums becomes the innermost one. A loop over the terms of one sum is only
 // vectorized if it is innermost already, so that the order of the terms stays. For GPUs.
 void VectorizeLoads(ir::Program& program, int64_t max_lanes);

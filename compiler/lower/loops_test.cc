@@ -235,6 +235,26 @@ TEST(VectorizeLoads, OfConsecutiveTermsIntoRegisters) {
   }
 }
 
+TEST(VectorizeLoads, OfTheTermsOfSeveralSums) {
+  const auto nest = [](std::string_view loop, std::string_view body) {
+    return fmt::format(
+        "for i in 0..4 {{ alloc r: local float32[8] {{ alloc q: local float32[8] {{ for j in 0..8 "
+        "{{ {} k in 0..8 {{ {} }} }} }} }} }}",
+        loop, body);
+  };
+  const auto pass = [](ir::Program& program) { VectorizeLoads(program, 8); };
+  for (const char* body : {"r[0] = r[0] + A[i, j, k] @ B q[0] = q[0] + A[i, j, k] * A[i, j, k] @ B",
+                           "r[k] = r[k] + A[i, j, k] @ B q[k] = q[k] + 1.0 @ B",
+                           "r[0] = r[0] + A[i, j, k] @ B q[0] = max(q[0], r[0]) @ B"}) {
+    ExpectRewritten("stage B\n", nest("for", body), nest("vectorize", body), pass);
+  }
+  // One of them is no sum, or is in memory.
+  for (const char* body : {"r[0] = r[0] + A[i, j, k] @ B q[0] = A[i, j, k] @ B",
+                           "r[0] = r[0] + A[i, j, k] @ B B[i, j, 0] = B[i, j, 0] + 1.0 @ B"}) {
+    ExpectRewritten("stage B\n", nest("for", body), nest("for", body), pass);
+  }
+}
+
 TEST(AutoUnroll, WithoutAPragmaNothingChanges) {
   ExpectRewritten("stage B\n", Nest("for", "for", "for"), Nest("for", "for", "for"), Unroll());
 }

@@ -50,8 +50,9 @@ class EmulatedCuda {
 Status EmulateCuda(const ir::Program& program, const CudaSource& source,
                    std::vector<ir::NDArray>& buffers, bool late_copies = true);
 
-// Interprets the program (ir/interpreter.h) and emulates its CUDA text on the same random inputs,
-// then compares the outputs: |a - b| <= tolerance * max(1, |b|).
+// Interprets the program (ir/interpreter.h; threads may write equal values to one element) and
+// emulates its CUDA text on the same random inputs, then compares the outputs:
+// |a - b| <= tolerance * max(1, |b|).
 Status CompareEmulated(const ir::Program& program, uint64_t seed, double tolerance,
                        const CudaOptions& options = {}, bool late_copies = true);
 

@@ -60,12 +60,45 @@ void CudaVectorLoops::EmitLane(Stmt body) {
   blocks_.Where(body->condition(), [&] { EmitLane(body->body()); });
 }
 
+namespace {
+
+// True if a store reads what another one of them writes, as the values of an argmax do.
+bool ReadEachOther(std::span<const Stmt> stores) {
+  bool found = false;
+  for (Stmt store : stores) {
+    ir::Visit(store->value(), [&](Expr e) {
+      const auto writes = [&](Stmt other) { return other != store && other->slot == e->id; };
+      found = found || (e->op == Op::kLoad && std::ranges::any_of(stores, writes));
+    });
+  }
+  return found;
+}
+
+}  // namespace
+
 void CudaVectorLoops::EmitStores(std::span<const Stmt> stores, const Vector& vector) {
+  if (ReadEachOther(stores)) return EmitInTurn(stores, vector);
   for (Stmt store : stores) {
     EmitStore(store, vector);
     exprs_.ForgetLoads();
     scope_.SetValue(vector.var, vector.base);
   }
+  loaded_.clear();
+}
+
+void CudaVectorLoops::EmitInTurn(std::span<const Stmt> stores, const Vector& vector) {
+  for (Stmt store : stores) {
+    LoadVectors(store, vector);
+    exprs_.ForgetLoads();
+  }
+  for (int lane = 0; lane < vector.lanes; ++lane) {
+    for (Stmt store : stores) {
+      SetLane(vector, lane);
+      stores_.Emit(store);
+    }
+  }
+  exprs_.ForgetLoads();
+  scope_.SetValue(vector.var, vector.base);
   loaded_.clear();
 }
 

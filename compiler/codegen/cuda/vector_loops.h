@@ -12,9 +12,9 @@
 
 namespace kiln::codegen {
 
-// A vectorized loop over a store, or over several into buffers that it does not read, becomes vector
-// loads and stores, in a loop over the vectors where there are several. What is computed of them is
-// computed lane by lane, in registers. A loop that runs past the end of a tensor takes the lanes of
+// A vectorized loop over a store, over several into buffers that it does not read, or over the values
+// of a reduction in registers becomes vector loads and stores, in a loop over the vectors where there
+// are several. What is computed of them is computed lane by lane, in registers. A loop that runs past the end of a tensor takes the lanes of
 // its last vector one by one.
 //
 // References are kept. One thread.
@@ -38,6 +38,8 @@ class CudaVectorLoops {
   void EmitLimited(ir::Stmt body, const Vector& vector);
   // What several of them read they load once.
   void EmitStores(std::span<const ir::Stmt> stores, const Vector& vector);
+  // Emits all stores of a lane before those of the next one.
+  void EmitInTurn(std::span<const ir::Stmt> stores, const Vector& vector);
   void EmitStore(ir::Stmt store, const Vector& vector);
   void LoadVectors(ir::Stmt store, const Vector& vector);
   void ComputeLanes(ir::Stmt store, const Place& to, const Vector& vector);

@@ -137,6 +137,26 @@ void CudaVectors::FindValues(Expr e, const Vector& vector, std::vector<Expr>& fo
   for (int i = 0; i < count; ++i) FindValues(e->arg(i), vector, found, loads_only);
 }
 
+// The values of a reduction, one store for each. Lanes are combined one after the other.
+bool CudaVectors::CombinesInRegisters(Stmt seq) const {
+  const std::span<const Stmt> stores = seq->children();
+  return std::ranges::all_of(stores, [&](Stmt store) {
+    if (store->kind != StmtKind::kStore ||
+        std::ranges::count(stores, store->slot, &ir::StmtNode::slot) != 1 ||
+        exprs_.buffer(store->slot).scope != ir::Scope::kLocal)
+      return false;
+    bool reads_own_places = true;
+    for (Expr e : store->exprs()) {
+      ir::Visit(e, [&](Expr node) {
+        const bool is_stored =
+            node->op == Op::kLoad && std::ranges::count(stores, node->id, &ir::StmtNode::slot) != 0;
+        reads_own_places &= !is_stored || std::ranges::equal(node->args(), store->indices());
+      });
+    }
+    return reads_own_places;
+  });
+}
+
 bool CudaVectors::CanVectorize(Stmt body, const Vector& vector, bool must_store) {
   if (body->kind == StmtKind::kIf) {
     const Expr condition = body->condition();
@@ -145,9 +165,9 @@ bool CudaVectors::CanVectorize(Stmt body, const Vector& vector, bool must_store)
            CanVectorize(body->body(), vector, must_store);
   }
   if (body->kind == StmtKind::kSeq) {
-    return StoresApart(body) && std::ranges::all_of(body->children(), [&](Stmt store) {
-             return CanVectorize(store, vector, must_store);
-           });
+    const auto can = [&](Stmt store) { return CanVectorize(store, vector, must_store); };
+    if (StoresApart(body)) return std::ranges::all_of(body->children(), can);
+    return !must_store && CombinesInRegisters(body) && std::ranges::any_of(body->children(), can);
   }
   if (body->kind != StmtKind::kStore || !ReadsOnlyOwnLane(body)) return false;
   if (must_store) return PlaceOf(body->slot, body->indices(), vector).has_value();
