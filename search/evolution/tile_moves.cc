@@ -189,7 +189,10 @@ std::vector<Tiles> TilesOf(std::span<const StepPtr> steps, std::span<const StepP
         schedule::Is<schedule::RfactorStep>(*steps[i + 1])) {
       tiles.parts_level = static_cast<int>(split.lengths.size()) - 1;
       tiles.limit_innermost = split.lengths.size() > 1;
-      tiles.most_parts = SharesRowsOut(steps, i) ? kMostRowParts : kMostParts;
+      // Sampling gives few columns more parts.
+      tiles.most_parts = SharesRowsOut(steps, i)
+                             ? kMostRowParts
+                             : std::max<int64_t>(kMostParts, split.lengths.back());
       tiles.is_cluster = IsClusterSplit(steps, static_cast<int>(i));
     }
     all.push_back(std::move(tiles));

@@ -140,7 +140,7 @@ class ThreadBinder {
     const std::vector<int> reductions = ReductionsInRowsOf(s);
     std::optional<int> rows_loop;
     if (!reductions.empty()) rows_loop = state_.attach(reductions[0]).loop;
-    const int64_t rows = RowsOf(s, rows_loop);
+    const int64_t rows = RowsOf(s, rows_loop, reductions);
     if (rows > 0 && rows_loop) {
       KILN_RETURN_IF_ERROR(Split(s, *rows_loop, {rows}));
       KILN_RETURN_IF_ERROR(Bind(s, *rows_loop + 1, Annotation::kThreadY));
@@ -178,16 +178,18 @@ class ThreadBinder {
       if (state_.attach(r).kind != Attach::kIter || state_.attach(r).stage != s) continue;
       const auto axes = static_cast<int>(state_.stage(r).op->axes().size());
       if (axes != state_.attach(r).loop + 1 || !HasThreadLoop(state_.stage(r))) return {};
+      // A loop over a part of an axis has the rows of that part's threads inside.
+      if (state_.stage(s).loops[axes - 1].iter != axes - 1) return {};
       if (!reductions.empty() && state_.attach(r) != state_.attach(reductions[0])) return {};
       reductions.push_back(r);
     }
     return reductions;
   }
 
-  // Draws the rows that a block of root stage s has, of its loop rows_loop or of all its outer
-  // loops. Returns 0 if each block has one row. A reduction by a single warp needs no barrier, so
-  // several fit a block.
-  int64_t RowsOf(int s, std::optional<int> rows_loop) {
+  // Draws the rows that a block of root stage s has, of its loop rows_loop, in which `reductions`
+  // are computed, or of all its outer loops. Returns 0 if each block has one row. A reduction by a
+  // single warp needs no barrier, so several fit a block.
+  int64_t RowsOf(int s, std::optional<int> rows_loop, const std::vector<int>& reductions) {
     const Stage& stage = state_.stage(s);
     int64_t threads = 0, extent = 1;
     bool outer = true;
@@ -198,8 +200,17 @@ class ThreadBinder {
               stage.annotation(i) == Annotation::kNone;
       if (rows_loop ? i == *rows_loop : outer) extent *= stage.loop(i).extent;
     }
+    // A stage without threads of its own has an element for each row.
+    if (threads == 0 && !reductions.empty()) threads = ThreadsOf(reductions[0]);
     if (!vary_threads_ || threads != hardware_.warp_size || extent <= 1) return 0;
     return PickFrom(rng_, LengthChoices(LengthRole::kRows, extent, 1, hardware_));
+  }
+
+  int64_t ThreadsOf(int s) const {
+    for (const schedule::LoopIter& loop : state_.stage(s).loops) {
+      if (loop.annotation == Annotation::kThreadX) return state_.stage(s).iters[loop.iter].extent;
+    }
+    return 0;
   }
 
   Status BindUntiled(int s) {
@@ -535,7 +546,10 @@ std::vector<int64_t> SumWidths(const State& state, int parts, int64_t threads, i
   const int64_t at_once = threads * stage.iters[0].extent;
   const int64_t per_thread = CeilDiv(elements, at_once);
   std::vector<int64_t> widths = {1};
-  const int64_t most = std::min<int64_t>(per_thread, vector_bytes / stage.op->type().bytes());
+  int64_t bytes = 1;  // of the largest value of a sum
+  for (int k = 0; k < stage.op->num_outputs(); ++k)
+    bytes = std::max<int64_t>(bytes, stage.op->type(k).bytes());
+  const int64_t most = std::min<int64_t>(per_thread, vector_bytes / bytes);
   for (int64_t width = 2; width <= most && row % width == 0; width *= 2) widths.push_back(width);
   return widths;
 }

@@ -481,6 +481,63 @@ TEST(GpuSketch, FewLongRowsAreSharedOutOverBlocks) {
   EXPECT_EQ(parts("8,512,axis=1"), 0u) << "short";
 }
 
+std::map<Parts, size_t> PartsOfText(std::string_view text) {
+  const auto parsed = dag::ParseDagText(text);
+  KILN_CHECK(parsed.ok(), "{}", Message(parsed.status()));
+  std::map<Parts, size_t> found;
+  for (const Sketch& sketch : GpuSketches(parsed->dag, true)) ++found[PartsOf(sketch)];
+  return found;
+}
+
+// Sums of several values, and of an argmax, have the sketches that a sum of one value has.
+TEST(GpuSketch, ReductionsOfSeveralValuesAreSharedOut) {
+  for (const char* values : {"sum({}) x[i, j]", "sum({}) (x[i, j], x[i, j] * x[i, j])",
+                             "max({}) (x[i, j], -x[i, j], x[i, j] + 1.0)"}) {
+    const auto found = [&](std::string_view kept, std::string_view summed) {
+      return PartsOfText(fmt::format("input x: float32[8192, 256]\ns[{}] = {}\n", kept,
+                                     fmt::format(fmt::runtime(values), summed)));
+    };
+    EXPECT_EQ(found("j: 256", "i: 8192"),
+              (std::map<Parts, size_t>{
+                  {{false, false}, 2}, {{true, false}, 1}, {{false, true}, 1}, {{true, true}, 1}}))
+        << values;
+    EXPECT_EQ(found("", "i: 8192, j: 256"),
+              (std::map<Parts, size_t>{{{false, false}, 2}, {{true, false}, 1}}))
+        << values;
+  }
+  EXPECT_EQ(PartsOfText("input x: float32[8, 50257]\ns[i: 8] = argmax(k: 50257) (k, x[i, k])\n"),
+            (std::map<Parts, size_t>{{{false, false}, 2}, {{true, false}, 1}}));
+}
+
+// A reader that has one element for each row is computed by the block that reduces the row. Rows
+// are also reduced in kernels of their own where there are few of them.
+TEST(GpuSketch, RowsAreReducedWhereTheyAreRead) {
+  const auto blocks_of_rows = [](std::string_view text) {
+    const auto parsed = dag::ParseDagText(text);
+    KILN_CHECK(parsed.ok(), "{}", Message(parsed.status()));
+    size_t whole = 0, shared = 0;
+    for (const Sketch& sketch : GpuSketches(parsed->dag, true)) {
+      const schedule::State& state = sketch.state;
+      const int reader = state.num_stages() - 1;
+      const bool has_threads = state.stage(reader).loops.size() > 1;
+      whole += !has_threads && state.NumAttached(reader) > 0;
+      shared += PartsOf(sketch).blocks;
+    }
+    return std::pair(whole, shared);
+  };
+  constexpr std::string_view kMoments =
+      "input x: float32[{0}, 8192]\ns[i: {0}] = sum(k: 8192) (x[i, k], x[i, k] * x[i, k])\n"
+      "y[i: {0}] = s.v1[i] - s.v0[i] * s.v0[i]\n";
+  EXPECT_EQ(blocks_of_rows(fmt::format(kMoments, 4096)), std::pair(size_t{1}, size_t{0}));
+  EXPECT_EQ(blocks_of_rows(fmt::format(kMoments, 8)), std::pair(size_t{2}, size_t{1}))
+      << "whole rows, and the parts of a row";
+  constexpr std::string_view kLogSoftmax =
+      "input x: float32[8, 50257]\nm[i: 8] = max(k: 50257) x[i, k]\n"
+      "s[i: 8] = sum(k: 50257) exp(x[i, k] - m[i])\n"
+      "y[i: 8, k: 50257] = x[i, k] - m[i] - log(s[i])\n";
+  EXPECT_GT(blocks_of_rows(kLogSoftmax).second, 0u);
+}
+
 TEST(GpuSketch, WhatIsReadAcrossRowsIsCopiedThroughSharedMemory) {
   const auto copies = [](const char* op, const char* args, const char* epilogue = "") {
     size_t found = 0;

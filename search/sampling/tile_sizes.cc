@@ -198,12 +198,13 @@ class TileFiller {
     std::vector<std::vector<int64_t>> choices;
     std::vector<double> weights;
     const int64_t depth = DepthOfParts(split, extent);
+    const int64_t most = split.lengths.size() == 1 && !is_cluster ? MostBlocks(split) : kMostParts;
     // If a reduction of columns has no equal parts, the last part ends early.
     const std::vector<int64_t> divisors = Divisors(extent);
     const auto least = std::ranges::find_if(divisors, [](int64_t d) { return d > 1; });
     if (least == divisors.end() || *least > kMostParts) extent = TileExtents(extent).back();
     for (int64_t parts : Divisors(extent)) {
-      if (parts < 2 || parts > kMostParts) continue;
+      if (parts < 2 || parts > most) continue;
       if (is_cluster && !IsClusterSize(parts, device_.max_cluster_blocks)) continue;
       if (split.lengths.size() == 1) {
         if (extent / parts % depth != 0) continue;
@@ -230,6 +231,16 @@ class TileFiller {
     const std::vector<int64_t>& lengths = choices[PickWeighted(rng_, weights)];
     (split.lengths.size() == 1 ? parts_ : groups_) = lengths.back();
     return Fill(split, lengths);
+  }
+
+  // Returns the most blocks that share a reduction out. Columns whose tiles of a warp are too few for
+  // two blocks of each multiprocessor have more than kMostParts.
+  int64_t MostBlocks(const SplitStep& split) const {
+    if (StageView(state_, split.stage_id).NeedsMultiLevelTiling()) return kMostParts;
+    const int64_t tiles =
+        CeilDiv(state_.stage(split.stage_id).op->num_elements(), hardware_.warp_size);
+    return std::clamp<int64_t>(2 * device_.multiprocessors / std::max<int64_t>(1, tiles),
+                               kMostParts, kMostColumnParts);
   }
 
   // Returns the number that the length of a part of a sum must be a multiple of, so that matrix

@@ -59,8 +59,11 @@ int64_t Buffers(const State& state, int s) {
   return std::min<int64_t>(fetches, reader.buffering);
 }
 
+// Of all outputs of the stage.
 int64_t BytesOf(const Stage& stage, std::span<const int64_t> shape) {
-  return MultiplyCounts(ProductOfCounts(shape), stage.op->type().bytes());
+  int64_t bytes = 0;
+  for (int k = 0; k < stage.op->num_outputs(); ++k) bytes += stage.op->type(k).bytes();
+  return MultiplyCounts(ProductOfCounts(shape), bytes);
 }
 
 // Blocks of a cluster that have a part each of what the stage computes: its first axis numbers

@@ -79,8 +79,10 @@ class AddCacheWrite final : public SketchRule {
  public:
   std::string_view name() const override { return "add cache write"; }
   RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
-    if (state.stage(s).is_placeholder() || state.stage(s).op->num_outputs() != 1)
-      return RuleAnswer::kSkip;
+    const dag::Operator& op = *state.stage(s).op;
+    // On a CPU, as in TVM, outputs of one operator are computed where they are read.
+    const bool fits = op.num_outputs() == 1 || (context.task.target.is_gpu() && op.is_reduction());
+    if (op.is_placeholder() || !fits) return RuleAnswer::kSkip;
     const StageView view(state, s);
     if (view.ElementwiseConsumer()) return RuleAnswer::kSkip;
     if (!view.NeedsMultiLevelTiling())

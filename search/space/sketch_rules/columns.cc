@@ -5,7 +5,7 @@ namespace kiln::search {
 
 bool TilesColumns(const RuleContext& context, const schedule::State& state, int s) {
   return context.task.target.is_gpu() && state.stage(s).op->is_reduction() &&
-         state.stage(s).op->num_outputs() == 1 && StageView(state, s).ReducesColumns();
+         StageView(state, s).ReducesColumns();
 }
 
 }  // namespace kiln::search

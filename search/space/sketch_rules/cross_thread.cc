@@ -27,7 +27,7 @@ std::optional<int> CommonReader(const State& state, const std::vector<int>& read
 }
 
 // The threads of a block share one reduction, where possible inside the loops of the stage that
-// reads its result.
+// reads its result. If there are few long rows, blocks share each row out as well.
 class CrossThreadReduction final : public SketchRule {
  public:
   std::string_view name() const override { return "cross-thread reduction"; }
@@ -51,31 +51,73 @@ class CrossThreadReduction final : public SketchRule {
     State next = state;
     const int reduce_loop = FuseReduceLoops(next, s);
     const std::optional<Place> place = FindPlace(next, s);
+    // Products of few elements have tiles besides.
+    const bool is_whole =
+        place && !StageView(state, s).NeedsMultiLevelTiling() && ReadsWholeRows(next, *place);
+    NextStates all;
+    if (HasFewLongRows(context, state, s))
+      all.emplace_back(SplitRows(next, s, is_whole ? &*place : nullptr, lengths), s - 1);
     if (!place) {
-      NextStates all;
-      if (HasFewLongRows(context, state, s)) all.emplace_back(SplitRows(next, s, lengths), s - 1);
       SplitByThreads(next, s, reduce_loop, lengths);
       all.emplace_back(std::move(next), s - 1);
       return all;
     }
-    std::vector<int> splits = SplitStepsOf(next, place->stage);
-    if (splits.empty()) {
-      splits.push_back(static_cast<int>(next.steps().size()));
-      SplitByThreads(next, place->stage,
-                     static_cast<int>(next.stage(place->stage).loops.size()) - 1, lengths);
-    }
-    MustApply(next, std::make_shared<schedule::FollowSplitStep>(s, reduce_loop, splits[0],
-                                                                static_cast<int>(lengths.size())));
-    MustApply(next,
-              std::make_shared<schedule::AnnotateStep>(s, reduce_loop + 1, Annotation::kThreadX));
-    MustApply(next, std::make_shared<schedule::ComputeAtStep>(s, place->stage, place->loop));
-    return {{std::move(next), s - 1}};
+    if (is_whole) all.emplace_back(ComputeInRow(next, s, *place, lengths), s - 1);
+    if (!is_whole || !next.HasAttached(place->stage, place->loop))
+      all.emplace_back(ComputeAtThreads(std::move(next), s, *place, lengths), s - 1);
+    return all;
   }
 
  private:
   struct Place {
     int stage = 0, loop = 0;
   };
+
+  // Does the reader have one element for each row, and no threads of its own?
+  static bool ReadsWholeRows(const State& state, const Place& place) {
+    if (state.attach(place.stage).kind != Attach::kRoot ||
+        !SplitStepsOf(state, place.stage).empty() ||
+        place.loop + 1 != static_cast<int>(state.stage(place.stage).loops.size()))
+      return false;
+    return std::ranges::all_of(state.AttachedTo(place.stage, place.loop),
+                               [&](int r) { return HasCrossThreadReduction(state, r); });
+  }
+
+  // Each block reduces a row with all of its threads, and goes on with the reader's element of it.
+  static State ComputeInRow(State state, int s, const Place& place,
+                            const std::vector<int64_t>& lengths) {
+    const int loop = static_cast<int>(state.stage(s).op->axes().size());
+    const std::vector<int> others = state.AttachedTo(place.stage, place.loop);
+    if (others.empty()) {
+      SplitByThreads(state, s, loop, lengths);
+    } else {
+      FollowThreads(state, s, SplitStepsOf(state, others[0])[0], lengths);
+    }
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(s, place.stage, place.loop));
+    return state;
+  }
+
+  // The threads that share the reader's elements out share each row out before.
+  static State ComputeAtThreads(State state, int s, const Place& place,
+                                const std::vector<int64_t>& lengths) {
+    std::vector<int> splits = SplitStepsOf(state, place.stage);
+    if (splits.empty()) {
+      splits.push_back(static_cast<int>(state.steps().size()));
+      SplitByThreads(state, place.stage,
+                     static_cast<int>(state.stage(place.stage).loops.size()) - 1, lengths);
+    }
+    FollowThreads(state, s, splits[0], lengths);
+    MustApply(state, std::make_shared<schedule::ComputeAtStep>(s, place.stage, place.loop));
+    return state;
+  }
+
+  // Shares the reduction out over the threads of another split.
+  static void FollowThreads(State& state, int s, int split, const std::vector<int64_t>& lengths) {
+    const int loop = static_cast<int>(state.stage(s).op->axes().size());
+    MustApply(state, std::make_shared<schedule::FollowSplitStep>(s, loop, split,
+                                                                 static_cast<int>(lengths.size())));
+    MustApply(state, std::make_shared<schedule::AnnotateStep>(s, loop + 1, Annotation::kThreadX));
+  }
 
   // Threads, and elements of a vector where sampling chooses them (thread_shapes.h).
   static std::vector<int64_t> ThreadLengths(const RuleContext& context) {
@@ -94,16 +136,15 @@ class CrossThreadReduction final : public SketchRule {
   static bool HasFewLongRows(const RuleContext& context, const State& state, int s) {
     const int multiprocessors = context.task.device.multiprocessors;
     const StageView view(state, s);
-    const dag::Combiner combiner = state.stage(s).op->combiner();
     return context.parameters.reduction_splits && context.parameters.vary_thread_counts &&
-           !view.NeedsMultiLevelTiling() && state.stage(s).op->num_outputs() == 1 &&
-           combiner != dag::Combiner::kArgMax && combiner != dag::Combiner::kArgMin &&
-           view.SpatialProduct() < multiprocessors * 2 &&
+           !view.NeedsMultiLevelTiling() && view.SpatialProduct() < multiprocessors * 2 &&
            view.ReduceProduct() >= context.parameters.least_split_row;
   }
 
-  // Blocks reduce a part of a row each, into a buffer; a second kernel reduces the parts.
-  static State SplitRows(State state, int s, const std::vector<int64_t>& lengths) {
+  // Blocks reduce a part of a row each, into a buffer; a second kernel reduces the parts, in the
+  // reader's row where one is given.
+  static State SplitRows(State state, int s, const Place* row,
+                         const std::vector<int64_t>& lengths) {
     const int loop = static_cast<int>(state.stage(s).op->axes().size());
     // The number of parts is blank in the sketch (GenerateSketches).
     MustApply(state,
@@ -111,6 +152,8 @@ class CrossThreadReduction final : public SketchRule {
                                                     std::vector<int64_t>{1}, false));
     MustApply(state, std::make_shared<schedule::RfactorStep>(s, loop, 0));
     SplitByThreads(state, s, loop + 1, lengths);
+    if (row != nullptr)
+      return ComputeInRow(std::move(state), s + 1, {row->stage + 1, row->loop}, lengths);
     SplitByThreads(state, s + 1, loop, lengths);
     return state;
   }

@@ -62,17 +62,14 @@ class ReductionSplit final : public SketchRule {
     if (!context.parameters.reduction_splits || context.parameters.gpu_tiling != kStructure)
       return RuleAnswer::kSkip;
     const Stage& stage = state.stage(s);
-    if (stage.is_placeholder() || !HasReduceLoop(stage) || stage.op->num_outputs() != 1)
-      return RuleAnswer::kSkip;
+    if (stage.is_placeholder() || !HasReduceLoop(stage)) return RuleAnswer::kSkip;
     const StageView view(state, s);
     const bool columns = TilesColumns(context, state, s);
     if (view.IsCacheWriteStage() || !(columns || view.NeedsMultiLevelTiling()) ||
         !IsUntouched(state, s) || view.ReduceProduct() < context.task.hardware.warp_size ||
         !(columns || HasPart(stage.loop(LongestReduceLoop(stage)).extent)))
       return RuleAnswer::kSkip;
-    const dag::Combiner combiner = stage.op->combiner();
-    const bool arg = dag::IsArg(combiner);
-    return arg ? RuleAnswer::kSkip : RuleAnswer::kApply;
+    return RuleAnswer::kApply;
   }
 
   NextStates Apply(const RuleContext& context, State state, int s) const override {
