@@ -20,8 +20,8 @@ from memory_bound import copy_bandwidth, median_us, number, table
 
 MOMENTS = """input x: {type}[{shape}]
 s[{kept}] = sum({summed}) ({x}, {x} * {x})
-mean[{kept}] = s.v0[{names}] / {count}
-y[{kept}] = ({type}(mean[{names}]), {type}(s.v1[{names}] / {count} - mean[{names}] * mean[{names}]))
+y[{kept}] = ({type}(s.v0[{names}] / {count}),
+    {type}(s.v1[{names}] / {count} - (s.v0[{names}] / {count}) * (s.v0[{names}] / {count})))
 """
 LOG_SOFTMAX = """input x: {type}[{rows}, {columns}]
 m[i: {rows}] = max(k: {columns}) {x}
