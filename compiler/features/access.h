@@ -63,8 +63,8 @@ using RewrittenIn = absl::FunctionRef<int(int32_t slot)>;
 
 // Returns the accesses of a store: first the one that it writes, then those that its value reads,
 // in the order in which they are found. `loaded` are loads that stand in registers already, which
-// are no accesses. `values` has begun with the store's nest. `active` marks the lanes of a warp that
-// execute the store. cpu_vector_bytes is the size of a vector register, 0 for a GPU.
+// are no accesses. `values` has begun with the store's nest. `active` marks the lanes of a warp
+// that execute the store. cpu_vector_bytes is the size of a vector register, 0 for a GPU.
 std::vector<Access> FindAccesses(const ir::Program& program, ir::Stmt store, const Nest& nest,
                                  std::span<const ir::Expr> loaded, int cpu_vector_bytes,
                                  uint32_t active, RewrittenIn rewritten_in, IndexValues& values);

@@ -233,8 +233,8 @@ class TileFiller {
     return Fill(split, lengths);
   }
 
-  // Returns the most blocks that share a reduction out. Columns whose tiles of a warp are too few for
-  // two blocks of each multiprocessor have more than kMostParts.
+  // Returns the most blocks that share a reduction out. Columns whose tiles of a warp are too few
+  // for two blocks of each multiprocessor have more than kMostParts.
   int64_t MostBlocks(const SplitStep& split) const {
     if (StageView(state_, split.stage_id).NeedsMultiLevelTiling()) return kMostParts;
     const int64_t tiles =

@@ -59,7 +59,7 @@ int64_t Buffers(const State& state, int s) {
   return std::min<int64_t>(fetches, reader.buffering);
 }
 
-// Of all outputs of the stage.
+// Returns the bytes of all outputs of the stage.
 int64_t BytesOf(const Stage& stage, std::span<const int64_t> shape) {
   int64_t bytes = 0;
   for (int k = 0; k < stage.op->num_outputs(); ++k) bytes += stage.op->type(k).bytes();

@@ -34,7 +34,7 @@ namespace {
 
 using schedule::State;
 
-// Which axes of a tensor are summed, and its elements.
+// A tensor, and which of its axes are summed.
 struct Shape {
   std::vector<int64_t> extents;
   std::vector<bool> summed;
@@ -73,7 +73,7 @@ Shape RandomShape(std::span<const int64_t> extents, std::span<const int64_t> row
   return shape;
 }
 
-// What is combined of each element: so many sums, or another reduction of two values.
+// Each element is combined in so many sums, or in another reduction of two values.
 enum class Kind { kOneSum, kTwoSums, kThreeSums, kTwoMaxima, kArgMax, kWritten };
 constexpr std::array kSums = {Kind::kOneSum, Kind::kTwoSums, Kind::kThreeSums};
 

@@ -50,7 +50,7 @@ SketchRulePtr TransposedFactorRule();  // GPU
 // inner loop).
 SketchRulePtr ReductionSplitRule();    // GPU
 inline constexpr int kMostParts = 32;  // of either kind
-// Over blocks, of columns that are too few to fill the device otherwise.
+// Columns that are too few to fill the device otherwise have more parts over blocks.
 inline constexpr int kMostColumnParts = 256;
 // Blocks of a cluster that every GPU with clusters can have.
 inline constexpr int64_t kClusterSizes[] = {2, 4, 8};
