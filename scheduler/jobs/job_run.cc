@@ -317,6 +317,9 @@ Status JobRun::Search(const CheckedJob& job, JobSearch& search, Dispatcher& disp
   if (ending_ != store::JobEnding::kNone) return OkStatus();
   search.options.until_s = budget_.DeadlinesOf(job.spec).search_s;
   search.options.phases = context_.dispatch.phases;
+  // A job that is timed on the cores that search keeps its searches short: it waits for each.
+  const bool waits = search.options.phases != nullptr && job.tasks[0].target.kind->uses_host_cores;
+  if (waits) search.options.searches = 1;
   search.options.on_proposed = [this](const search::ProposedRound& round) {
     status_.SetNextTask(static_cast<uint32_t>(round.task));
   };

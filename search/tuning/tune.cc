@@ -85,7 +85,7 @@ class TuneLoop {
   };
 
   int SearchesAtOnce() const {
-    if (options_.lock_step || options_.phases != nullptr) return 1;
+    if (options_.lock_step) return 1;
     return std::clamp(options_.searches, 1, std::max(1, schedule_.num_tasks()));
   }
 

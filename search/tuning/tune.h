@@ -114,15 +114,14 @@ struct TuneOptions {
       {};  // numbers below first_trial that have no result: given out first
   TaskSchedulerOptions schedule = {};
   bool lock_step = false;
-  // Tasks whose candidates may be found at the same time. In lock step, and with `phases`, it is
-  // one.
+  // Tasks whose candidates may be found at the same time. In lock step it is one.
   int searches = 1;
   // The searches that may tune some of the tasks meanwhile. Null: there are none. Outlives Tune.
   OtherSearches* others = nullptr;
   // At this time (Clock::MonotonicSeconds) the search ends, whatever is in hand.
   double until_s = std::numeric_limits<double>::infinity();
-  // Set if the measured programs run on the cores that search. Null: they run elsewhere. Outlives
-  // Tune.
+  // Phases of the machine that the searches work in: programs of this job or of others are timed on
+  // its cores. Null: none are. Outlives Tune.
   ExclusivePhases* phases = nullptr;
   // These are called for tables and logs, in the thread that runs Tune; each may be null. on_result
   // is called once before the first trial and after each result.

@@ -320,7 +320,8 @@ class SearchCount {
   int now_ = 0, most_ = 0;
 };
 
-TEST(Tune, SeveralTasksAreSearchedAtOnce) {
+// Tunes three tasks, with two searches at once.
+void TuneWithTwoSearches(ExclusivePhases* phases) {
   FakePolicy policies[] = {FakePolicy(1000), FakePolicy(1000), FakePolicy(1000)};
   SearchCount count;
   std::vector<TuneTask> tasks;
@@ -330,7 +331,7 @@ TEST(Tune, SeveralTasksAreSearchedAtOnce) {
   }
   FakeMeasurer measurer;
   const std::atomic<bool> stop = false;
-  TuneOptions options{.trials = 300, .searches = 2};
+  TuneOptions options{.trials = 300, .searches = 2, .phases = phases};
   options.schedule.round_trials = 5;
   ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
   EXPECT_EQ(ending, Ending::kTrialsUsedUp);
@@ -344,6 +345,13 @@ TEST(Tune, SeveralTasksAreSearchedAtOnce) {
   const std::set<uint32_t> numbers(measurer.numbers.begin(), measurer.numbers.end());
   EXPECT_EQ(numbers.size(), 300u);
   EXPECT_EQ(*numbers.rbegin(), 299u);
+}
+
+TEST(Tune, SeveralTasksAreSearchedAtOnce) { TuneWithTwoSearches(nullptr); }
+
+TEST(Tune, SeveralTasksAreSearchedAtOnceInAPhase) {
+  ExclusivePhases phases;
+  TuneWithTwoSearches(&phases);
 }
 
 TEST(Tune, InLockStepOneTaskIsSearchedAtATime) {
