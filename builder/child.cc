@@ -47,7 +47,7 @@ wire::ChildDone Serve(const v1::BuildRequest& request) {
 StatusOr<std::string> NextRequest(MessagePipe& pipe) {
   auto bytes = pipe.Read(kIdle);
   if (bytes.status().code() != StatusCode::kDeadlineExceeded) return bytes;
-  GiveBackFreeMemory();
+  GiveBackFreedMemory();
   return pipe.Read();
 }
 
@@ -64,11 +64,6 @@ Status ServeAll(MessagePipe& pipe) {
     *event.mutable_done() = Serve(request);
     KILN_RETURN_IF_ERROR(pipe.Write(event.SerializeAsString()));
   }
-}
-
-void PrepareMemory() {
-  KeepFreedMemory();
-  ReportOutOfMemory();
 }
 
 }  // namespace
@@ -89,7 +84,7 @@ int BuilderChildMain(int argc, char** argv) {
   }
   HideProcess();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  PrepareMemory();
+  ReportOutOfMemory();
   const Status status = ServeAll(pipe);
   if (!status.ok()) LogError("{}", Message(status));
   // The child does not end through exit(), because it does not need the destructors of the

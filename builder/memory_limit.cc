@@ -1,6 +1,5 @@
 #include "builder/memory_limit.h"
 
-#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -9,13 +8,11 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/process/freed_memory.h"
 #include "base/status.h"
 
 namespace kiln::builder {
 namespace {
-
-// The heap's free end may be as large as base/process/freed_memory.h lets it be.
-constexpr size_t kMaxFreeBytes = 256 << 20;
 
 void SetSoftLimit(uint64_t bytes) {
   rlimit limit;
@@ -54,7 +51,7 @@ MemoryLimit::~MemoryLimit() {
 }
 
 int64_t OwnMemoryBytes() {
-  if (mallinfo2().fordblks > kMaxFreeBytes) GiveBackFreeMemory();
+  GiveBackFreedMemory(kFreedBytesToKeep);
   // The columns of statm, in pages: size, resident, shared, text, 0, data and stack.
   long pages = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "re"); file != nullptr) {
@@ -63,8 +60,6 @@ int64_t OwnMemoryBytes() {
   }
   return static_cast<int64_t>(pages) * sysconf(_SC_PAGESIZE);
 }
-
-void GiveBackFreeMemory() { malloc_trim(0); }
 
 void ReportOutOfMemory() { std::set_new_handler(OnOutOfMemory); }
 

@@ -27,9 +27,6 @@ class MemoryLimit {
 // More free memory is given back.
 int64_t OwnMemoryBytes();
 
-// Gives free memory back to the system.
-void GiveBackFreeMemory();
-
 // Makes a failed `new` say on stderr that the memory limit was reached, and abort, from now on.
 void ReportOutOfMemory();
 

@@ -6,9 +6,9 @@
 # same names are needed). BAZEL="command and startup options" replaces /usr/bin/bazel.
 
 # The packages, line by line: compiler and build tool; gRPC, Protocol Buffers, Abseil; LLVM; the
-# cost model; records; tests; small libraries; the filter of system calls; the libraries that
-# benchmarks compare with; the schema of ONNX and its test cases; the scripts of the build, and
-# packages that users of the Python package have.
+# cost model; records; tests; small libraries; the filter of system calls and the allocator; the
+# libraries that benchmarks compare with; the schema of ONNX and its test cases; the scripts of the
+# build, and packages that users of the Python package have.
 KILN_PACKAGES=(
   g++ bazel-bootstrap
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
@@ -17,7 +17,7 @@ KILN_PACKAGES=(
   libsqlite3-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libspdlog-dev libcli11-dev libxxhash-dev libssl-dev libzstd-dev
-  libseccomp-dev
+  libseccomp-dev libjemalloc-dev
   libdnnl-dev libopenblas-dev
   libonnx-dev libonnx-testdata
   python3 python3-dev python3-numpy python3-grpcio python3-protobuf

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/hash/digest.h"
 #include "base/log.h"
-#include "base/process/freed_memory.h"
 #include "base/process/stop_signal.h"
 #include "base/server/daemon_program.h"
 #include "base/server/grpc_server.h"
@@ -276,7 +275,6 @@ std::shared_ptr<void> AddSchedulerFlags(CLI::App& app) {
 }
 
 int SchedulerMain(int argc, char** argv) {
-  KeepFreedMemory();  // the scheduler searches, which allocates much
   Flags flags;
   CLI::App app("", "kiln_scheduler");
   AddFlags(app, flags);

@@ -184,6 +184,12 @@ def system_libs():
         probes = ["/usr/include/seccomp.h", _LIB + "libseccomp.a"],
     )
     system_repo(
+        name = "jemalloc",
+        build_file = "//third_party:jemalloc.BUILD",
+        packages = ["libjemalloc-dev"],
+        probes = ["/usr/include/jemalloc/jemalloc.h", _LIB + "libjemalloc_pic.a"],
+    )
+    system_repo(
         name = "zstd",
         build_file = "//third_party:zstd.BUILD",
         packages = ["libzstd-dev"],

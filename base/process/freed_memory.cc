@@ -1,40 +1,52 @@
 #include "base/process/freed_memory.h"
 
-#include <malloc.h>
-#include <unistd.h>
+#include <jemalloc/jemalloc.h>
 
-#include <algorithm>
-#include <fstream>
-#include <thread>
+#include <cstddef>
+
+#include "base/status.h"
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The allocator reads this when the process starts. Memory that is given back leaves the address
+// space, too, because the limit of a build counts all private pages (builder/memory_limit.h).
+extern "C" {
+const char* malloc_conf = "retain:false";
+}
+#endif
 
 namespace kiln {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
+void GiveBackFreedMemory(int64_t) {}
+
+#else
+
 namespace {
 
-// Returns the memory of this process that does not belong to files.
-int64_t ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  int64_t size = 0, resident = 0, of_files = 0;
-  statm >> size >> resident >> of_files;
-  return (resident - of_files) * sysconf(_SC_PAGE_SIZE);
+#define KILN_STRING(x) #x
+#define KILN_STRING_OF(x) KILN_STRING(x)
+constexpr char kPurgeAll[] = "arena." KILN_STRING_OF(MALLCTL_ARENAS_ALL) ".purge";
+#undef KILN_STRING_OF
+#undef KILN_STRING
+
+int64_t Statistic(const char* name) {
+  size_t value = 0, size = sizeof value;
+  KILN_CHECK(mallctl(name, &value, &size, nullptr, 0) == 0, "the allocator has no {}", name);
+  return static_cast<int64_t>(value);
 }
 
 }  // namespace
 
-void KeepFreedMemory() {
-  mallopt(M_TRIM_THRESHOLD, static_cast<int>(kFreedBytesToKeep));
-  // Larger pieces go back to the system each time. Setting one limit alone would freeze the other
-  // at its small default.
-  mallopt(M_MMAP_THRESHOLD, 16 << 20);
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  mallopt(M_ARENA_MAX, kHeapsPerCore * static_cast<int>(cores));
+void GiveBackFreedMemory(int64_t keep_bytes) {
+  // The statistics are those of the last epoch. Writing any value begins a new one.
+  uint64_t epoch = 1;
+  KILN_CHECK(mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch) == 0);
+  const int64_t freed_bytes = Statistic("stats.resident") - Statistic("stats.active");
+  if (freed_bytes <= keep_bytes) return;
+  KILN_CHECK(mallctl(kPurgeAll, nullptr, nullptr, nullptr, 0) == 0);
 }
 
-void GiveBackFreedMemory(int64_t keep_bytes) {
-  // The difference is computed here, because the library's count of free memory includes what it
-  // has given back already.
-  const struct mallinfo2 all = mallinfo2();
-  const int64_t freed_bytes = ResidentBytes() - static_cast<int64_t>(all.uordblks + all.hblkhd);
-  if (freed_bytes > keep_bytes) malloc_trim(0);
-}
+#endif
 
 }  // namespace kiln

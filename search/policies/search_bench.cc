@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 
-#include "base/process/freed_memory.h"
 #include "compiler/dag/ops/registry.h"
 #include "search/evolution/synthetic_testing.h"
 #include "search/policies/models.h"
@@ -54,7 +53,6 @@ Status Bench(const Case& c, int threads, int rounds) {
 }  // namespace kiln::search
 
 int main(int argc, char** argv) {
-  kiln::KeepFreedMemory();  // the scheduler does so, too
   const int threads = argc > 1 ? std::atoi(argv[1]) : 0;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 3;
   const std::string only = argc > 3 ? argv[3] : "";

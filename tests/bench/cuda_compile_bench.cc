@@ -28,7 +28,6 @@
 #include <span>
 
 #include "base/clock.h"
-#include "base/process/freed_memory.h"
 #include "base/status.h"
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/compile.h"
@@ -346,8 +345,6 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const kiln::StatusOr<kiln::ir::Type> type = kiln::ir::ParseType(dtype);
   if (type.ok()) o.workload.dtype = *type;
-  // The processes of a builder do the same.
-  kiln::KeepFreedMemory();
   const kiln::Status status = type.ok() ? kiln::Run(o) : type.status();
   if (!status.ok()) fmt::print(stderr, "{}\n", kiln::Message(status));
   return status.ok() ? 0 : 1;

@@ -19,7 +19,6 @@
 
 #include "base/numbers/rng.h"
 #include "base/process/cpu_time.h"
-#include "base/process/freed_memory.h"
 #include "base/status.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/features/features.h"
@@ -281,7 +280,6 @@ Status ReadParameters(const std::vector<std::string>& words, std::map<std::strin
 }  // namespace kiln
 
 int main(int argc, char** argv) {
-  kiln::KeepFreedMemory();  // the scheduler does so, too
   CLI::App app("The CPU time that the search spends on a trial, and what it finds");
   kiln::Options o;
   std::vector<std::string> parameters, model_parameters;
