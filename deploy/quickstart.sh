@@ -12,13 +12,25 @@ if [[ ${1:-} == --help || ${1:-} == -h ]]; then
   exit 0
 fi
 
-# "[1,234 / 2,345] 2 actions running" becomes "== building: 1,234 of 2,345 steps, 1m 05s".
+longest_silence_s=60
+# "[1,234 / 2,345] 2 actions running" becomes "== building: 1,234 of 2,345 steps, 1m 05s". Bazel
+# reports ever less often, after an hour each ten minutes; a line in between says that it builds.
 plain_progress() {
-  local line done all
-  while IFS= read -r line; do
+  local line part='' status steps=''
+  say_steps() { say "building: $1, $((SECONDS / 60))m $(printf %02d $((SECONDS % 60)))s"; }
+  while true; do
+    status=0
+    IFS= read -r -t "$longest_silence_s" line || status=$?
+    line=$part$line part=''
+    if ((status > 128)); then
+      part=$line
+      say_steps "${steps:+more than }${steps:-it begins}"
+      continue
+    fi
+    ((status == 0)) || break
     if [[ $line =~ ^\[([0-9,]+)\ /\ ([0-9,]+)\] ]]; then
-      done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
-      say "building: $done of $all steps, $((SECONDS / 60))m $(printf %02d $((SECONDS % 60)))s"
+      steps="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
+      say_steps "$steps"
     elif [[ ! $line =~ ^(Loading|Analyzing): ]]; then
       echo "$line"
     fi
