@@ -51,8 +51,7 @@ class Watch {
     KILN_ASSIGN_OR_RETURN(const v1::JobStatus status, ToldStatus(jobs_, job));
     unsent_ = status;
     if (!sent_any_) {
-      KILN_ASSIGN_OR_RETURN(last_id_, IdBeforeTrial(store_, options_.job_id, options_.from_trial,
-                                                    status.trials_done()));
+      KILN_ASSIGN_OR_RETURN(last_id_, IdBeforeTrial(store_, options_.job_id, options_.from_trial));
     }
     KILN_RETURN_IF_ERROR(SendRecords());
     KILN_RETURN_IF_ERROR(SendRounds());

@@ -1,41 +1,24 @@
 #include "scheduler/service/watch_start.h"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 namespace kiln::scheduler {
-namespace {
 
-// Returns the largest id of the job's records; 0: it has none.
-StatusOr<int64_t> LastId(store::Store& store, const std::string& job_id) {
-  int64_t last = 0;
+StatusOr<int64_t> IdBeforeTrial(store::Store& store, const std::string& job_id,
+                                uint32_t from_trial) {
+  if (from_trial <= kMostInFlight) return 0;
+  std::vector<int64_t> ids;
   KILN_RETURN_IF_ERROR(store.Read([&](store::Store::Snapshot& snapshot) -> Status {
     const store::RecordFilter filter{.job_id = job_id, .include_errors = true};
-    KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> ids,
-                          snapshot.Ids(filter, {}, std::numeric_limits<uint32_t>::max()));
-    if (!ids.empty()) last = ids.back();
+    KILN_ASSIGN_OR_RETURN(ids, snapshot.Ids(filter, {}, from_trial - kMostInFlight));
     return OkStatus();
   }));
-  return last;
-}
-
-}  // namespace
-
-StatusOr<int64_t> IdBeforeTrial(store::Store& store, const std::string& job_id, uint32_t from_trial,
-                                uint32_t trials_done) {
-  if (from_trial == 0) return 0;
-  const bool is_behind_all = from_trial >= trials_done;
-  if (!is_behind_all && trials_done - from_trial > kFewTrials) return 0;
-  // This id is read before the records, so a record that comes in between has a larger one.
-  int64_t before = 0;
-  if (is_behind_all) {
-    KILN_ASSIGN_OR_RETURN(before, LastId(store, job_id));
-  }
-  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records,
-                        store.RecordsOfJob(job_id, from_trial));
-  if (records.empty()) return before;
-  return std::ranges::min(records, {}, &store::Record::id).id - 1;
+  // The counts are read after the ids: a record that is deleted in between counts as missing.
+  KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store.CountTrials(job_id));
+  const int64_t missing = std::max<int64_t>(0, int64_t{counts.next_trial} - counts.total);
+  const int64_t earlier = std::min(int64_t{from_trial} - kMostInFlight - missing, std::ssize(ids));
+  return earlier > 0 ? ids[static_cast<size_t>(earlier - 1)] : 0;
 }
 
 }  // namespace kiln::scheduler

@@ -1,5 +1,9 @@
 #include "scheduler/service/watch_start.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "store/memory_store.h"
 #include "store/record_testing.h"
@@ -21,37 +25,67 @@ class WatchStartTest : public testing::Test {
     return id.value_or(0);
   }
 
+  // Adds the trials of a job that has so many in flight, which end by chance: the first of them
+  // only at the end.
+  void AddInDisorder(uint32_t trials, uint32_t in_flight) {
+    std::vector<uint32_t> going;
+    for (uint32_t next = 0; next < trials || !going.empty();) {
+      while (next < trials && going.size() < in_flight) going.push_back(next++);
+      const bool spared = next < trials && going.size() > 1;
+      const auto at =
+          going.begin() + (spared ? 1 : 0) + UniformInt(rng_, std::ssize(going) - (spared ? 1 : 0));
+      Add("job", *at);
+      going.erase(at);
+      if (Chance(rng_, 0.2)) Add("other", others_++);
+    }
+  }
+
+  // Returns how many records of earlier trials a watcher reads.
+  int64_t ReadInVain(uint32_t from_trial) {
+    const auto before = IdBeforeTrial(*store_, "job", from_trial);
+    EXPECT_OK(before);
+    int64_t vain = 0;
+    const std::vector<store::Record> records = *store_->RecordsOfJob("job", 0);
+    for (const store::Record& record : records) {
+      const bool is_read = record.id > before.value_or(0);
+      EXPECT_TRUE(is_read || record.trial < from_trial) << record.trial;
+      if (is_read && record.trial < from_trial) ++vain;
+    }
+    return vain;
+  }
+
   const std::unique_ptr<store::Store> store_ = store::NewMemoryStore();
+  Rng rng_{7};
+  uint32_t others_ = 0;
 };
 
-TEST_F(WatchStartTest, LeavesOutNoTrialThatCameEarly) {
-  Add("job", 0);
-  // Trial 3 overtook the trials 1 and 2.
-  const int64_t early = Add("job", 3);
-  Add("other", 9);
-  for (const uint32_t trial : {1u, 2u, 4u}) Add("job", trial);
-  ASSERT_OK_AND_ASSIGN(const int64_t before, IdBeforeTrial(*store_, "job", 3, 5));
-  EXPECT_EQ(before, early - 1);
+TEST_F(WatchStartTest, MissesNoTrialAndReadsFewInVain) {
+  AddInDisorder(3'000, 200);
+  for (uint32_t from = 0; from <= 3'300; from += 275) {
+    EXPECT_LE(ReadInVain(from), int64_t{kMostInFlight} + 1) << from;
+  }
+}
+
+TEST_F(WatchStartTest, MissesNoTrialIfManyWereDeleted) {
+  AddInDisorder(2'500, 100);
+  std::vector<int64_t> deleted;
+  const std::vector<store::Record> records = *store_->RecordsOfJob("job", 0);
+  for (const store::Record& record : records) {
+    if (Chance(rng_, 0.2)) deleted.push_back(record.id);
+  }
+  ASSERT_OK(store_->DeleteRecords(deleted));
+  for (uint32_t from = 0; from <= 2'600; from += 200) {
+    EXPECT_LE(ReadInVain(from), int64_t{kMostInFlight} + std::ssize(deleted) + 1) << from;
+  }
 }
 
 TEST_F(WatchStartTest, BehindAllTrialsIsBehindTheLastRecord) {
-  Add("job", 0);
-  const int64_t last = Add("job", 1);
+  int64_t last = 0;
+  for (uint32_t trial = 0; trial < 20; ++trial) last = Add("job", trial);
   Add("other", 0);
-  ASSERT_OK_AND_ASSIGN(int64_t before, IdBeforeTrial(*store_, "job", 2, 2));
-  EXPECT_EQ(before, last);
-  // The count was read before a trial came.
-  const int64_t next = Add("job", 2);
-  ASSERT_OK_AND_ASSIGN(before, IdBeforeTrial(*store_, "job", 2, 2));
-  EXPECT_EQ(before, next - 1);
-}
-
-TEST_F(WatchStartTest, TheFirstTrialAndManyTrialsBeginWithTheFirstRecord) {
-  Add("other", 0);
-  Add("job", 0);
-  EXPECT_EQ(*IdBeforeTrial(*store_, "job", 0, 1), 0);
-  EXPECT_EQ(*IdBeforeTrial(*store_, "job", 1, kFewTrials + 2), 0);
-  EXPECT_EQ(*IdBeforeTrial(*store_, "none", 5, 0), 0);
+  EXPECT_EQ(*IdBeforeTrial(*store_, "job", 1'000'000), last);
+  EXPECT_EQ(*IdBeforeTrial(*store_, "none", 1'000'000), 0);
+  EXPECT_EQ(*IdBeforeTrial(*store_, "job", 20), 0);
 }
 
 }  // namespace
