@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/hash/unique_id.h"
+#include "store/best_of_jobs.h"
 #include "store/connection_pool.h"
 #include "store/schema.h"
 #include "store/sqlite_rows.h"
@@ -170,7 +171,10 @@ class SqliteStore final : public Store {
     KILN_ASSIGN_OR_RETURN(const bool changed, ApplyJobState(job, state, message, now_ms));
     if (!changed) return OkStatus();
     KILN_RETURN_IF_ERROR(writes_.UpdateJob(job));
-    return transaction.Commit();
+    KILN_RETURN_IF_ERROR(transaction.Commit());
+    // Another process may delete records of a job that has ended.
+    if (IsFinal(job.state)) bests_.Forget(job_id);
+    return OkStatus();
   }
 
   Status ReopenJob(std::string_view job_id) override {
@@ -244,10 +248,13 @@ class SqliteStore final : public Store {
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
     std::vector<int64_t> ids;
     std::set<std::string, std::less<>> jobs;
+    std::vector<std::string> begun;
     std::vector<const Record*> added;
     for (const Record& record : records) {
       if (!jobs.contains(record.job_id)) {
         KILN_RETURN_IF_ERROR(BeginTally(record.job_id));
+        KILN_ASSIGN_OR_RETURN(const bool begins, BeginsBests(record.job_id));
+        if (begins) begun.push_back(record.job_id);
         jobs.insert(record.job_id);
       }
       KILN_ASSIGN_OR_RETURN(const SqliteWrites::Inserted inserted, writes_.InsertOrFind(record));
@@ -257,8 +264,10 @@ class SqliteStore final : public Store {
     for (const ReferenceCost& cost : costs) KILN_RETURN_IF_ERROR(writes_.UpdateReferenceCost(cost));
     for (const std::string& job : jobs) KILN_RETURN_IF_ERROR(writes_.EndFruitlessRuns(job));
     KILN_RETURN_IF_ERROR(transaction.Commit());
+    for (const std::string& job : begun) bests_.Begin(job);
     for (const Record* record : added) {
       tallies_.Add(*record);
+      bests_.Add(*record);
       bytes_.Change(record->job_id, 0, StoredBytes(*record));
     }
     return ids;
@@ -284,6 +293,7 @@ class SqliteStore final : public Store {
     }
     if (job_id == kImport) KILN_RETURN_IF_ERROR(writes_.CountImported(by_error));
     tallies_.Forget(job_id);
+    bests_.ForgetAll();
     bytes_.ForgetAll();
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return imported;
@@ -313,33 +323,13 @@ class SqliteStore final : public Store {
   }
 
   StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id, uint32_t task_index) override {
-    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
-    // SQLite uses the index only if the query states the index's condition. All records of an
-    // import are read.
-    const std::string_view indexed = job_id == kImport ? "" : "AND job_id != 'import'";
-    const std::string of_task =
-        fmt::format("WHERE job_id = ? AND task_index = ? AND error = 0 {}", indexed);
-    KILN_ASSIGN_OR_RETURN(
-        std::optional<Record> fastest,
-        SelectOne(*reader, fmt::format("{} ORDER BY {} LIMIT 1", of_task, kBestFirst), job_id,
-                  task_index));
-    if (!fastest.has_value()) return fastest;
-    const std::string way = fastest->measured_as;
-    KILN_ASSIGN_OR_RETURN(
-        fastest, ChooseBeside(*reader, *std::move(fastest), of_task + " AND measured_as = ?",
-                              job_id, task_index, way));
-    return fastest;
+    return Ask({BestOfJobs::Kind::kBest, std::string(job_id), task_index},
+               [&] { return ReadBest(job_id, task_index); });
   }
-
   StatusOr<std::optional<Record>> UnscheduledOfJob(std::string_view job_id,
                                                    uint32_t task_index) override {
-    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
-    // The text of the steps is a literal: SQLite uses the index only then.
-    return SelectOne(*reader,
-                     fmt::format("WHERE job_id = ? AND task_index = ? AND steps = '{}' "
-                                 "AND error = 0 ORDER BY trial DESC LIMIT 1",
-                                 kNoSteps),
-                     job_id, task_index);
+    return Ask({BestOfJobs::Kind::kUnscheduled, std::string(job_id), task_index},
+               [&] { return ReadUnscheduled(job_id, task_index); });
   }
 
   StatusOr<TrialCounts> CountTrials(std::string_view job_id) override {
@@ -369,6 +359,7 @@ class SqliteStore final : public Store {
     KILN_RETURN_IF_ERROR(transaction.Commit());
     for (const auto& [before, after] : changed) {
       tallies_.Change(before, after);
+      bests_.Change(before.job_id, before.task_index);
       bytes_.Change(before.job_id, StoredBytes(before), StoredBytes(after));
     }
     return OkStatus();
@@ -377,7 +368,10 @@ class SqliteStore final : public Store {
   StatusOr<int64_t> MarkRecords(const SlowSpan& span) override {
     std::lock_guard lock(mutex_);
     const StatusOr<int64_t> marked = writes_.MarkRecords(span);
-    if (marked.value_or(1) > 0) bytes_.ForgetAll();
+    if (marked.value_or(1) > 0) {
+      bests_.ForgetAll();
+      bytes_.ForgetAll();
+    }
     return marked;
   }
 
@@ -723,6 +717,57 @@ class SqliteStore final : public Store {
     return OkStatus();
   }
 
+  // Returns what is kept, or what `read` finds, which is kept from then on.
+  template <typename Read>
+  StatusOr<std::optional<Record>> Ask(const BestOfJobs::Question& question, const Read& read) {
+    if (auto kept = bests_.Find(question)) return *std::move(kept);
+    const std::optional<uint64_t> version = bests_.BeginRead(question.job_id);
+    KILN_ASSIGN_OR_RETURN(std::optional<Record> found, read());
+    bests_.Keep(question, version, found);
+    return found;
+  }
+
+  StatusOr<std::optional<Record>> ReadBest(std::string_view job_id, uint32_t task_index) {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    // SQLite uses the index only if the query states the index's condition. All records of an
+    // import are read.
+    const std::string_view indexed = job_id == kImport ? "" : "AND job_id != 'import'";
+    const std::string of_task =
+        fmt::format("WHERE job_id = ? AND task_index = ? AND error = 0 {}", indexed);
+    KILN_ASSIGN_OR_RETURN(
+        std::optional<Record> fastest,
+        SelectOne(*reader, fmt::format("{} ORDER BY {} LIMIT 1", of_task, kBestFirst), job_id,
+                  task_index));
+    if (!fastest.has_value()) return fastest;
+    const std::string way = fastest->measured_as;
+    KILN_ASSIGN_OR_RETURN(
+        fastest, ChooseBeside(*reader, *std::move(fastest), of_task + " AND measured_as = ?",
+                              job_id, task_index, way));
+    return fastest;
+  }
+
+  StatusOr<std::optional<Record>> ReadUnscheduled(std::string_view job_id, uint32_t task_index) {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    // The text of the steps is a literal: SQLite uses the index only then.
+    return SelectOne(*reader,
+                     fmt::format("WHERE job_id = ? AND task_index = ? AND steps = '{}' "
+                                 "AND error = 0 ORDER BY trial DESC LIMIT 1",
+                                 kNoSteps),
+                     job_id, task_index);
+  }
+
+  // Returns whether the best records of a job that gets records are kept from its commit on. Those
+  // of a job that has ended are not.
+  StatusOr<bool> BeginsBests(std::string_view job_id) {
+    if (job_id == kImport || bests_.Knows(job_id)) return false;
+    KILN_ASSIGN_OR_RETURN(
+        Statement query,
+        database_->Prepare("SELECT state IN ('queued', 'running') FROM jobs WHERE id = ?"));
+    KILN_RETURN_IF_ERROR(query.Bind(job_id));
+    KILN_ASSIGN_OR_RETURN(const bool found, query.Step());
+    return found && query.Int(0) != 0;
+  }
+
   // Returns the bytes of the job's records. They are kept from now on, unless a write is under way:
   // a read waits for none. The import is large, and a write would wait for its sum.
   StatusOr<uint64_t> BytesOfJob(Database& reader, const std::string& job_id) {
@@ -754,6 +799,7 @@ class SqliteStore final : public Store {
       deleted += was_there;
     }
     tallies_.ForgetAll();
+    bests_.ForgetAll();
     bytes_.ForgetAll();
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return deleted;
@@ -766,6 +812,7 @@ class SqliteStore final : public Store {
   ConnectionPool readers_;
   // These belong to the writer, which has mutex_; all threads read them.
   TrialTallies tallies_;
+  BestOfJobs bests_;
   BytesOfJobs bytes_;
 };
 
