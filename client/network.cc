@@ -10,7 +10,7 @@
 
 #include "base/file/file.h"
 #include "compiler/dag/text.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/target/math.h"
 #include "frontend/onnx/import.h"
 #include "frontend/zoo/zoo.h"
@@ -147,7 +147,7 @@ StatusOr<bool> ParseLayoutRewrite(std::string_view word, const target::Target& t
 
 graph::PassOptions PassOptionsFor(const target::Target& target, graph::WinogradRule winograd) {
   graph::PassOptions options{.is_gpu = target.is_gpu(), .winograd = winograd};
-  for (const ir::MatrixUnit& unit : ir::MatrixUnits()) {
+  for (const instructions::MatrixUnit& unit : instructions::MatrixUnits()) {
     // Types of 16 bits may have either order. The target's architecture may not be known yet.
     const bool is_allowed = !unit.rounds || target::AllowsTf32(target);
     if (target.is_gpu() && is_allowed && unit.factor.bytes() != 2)

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/target/math.h"
 
 namespace kiln::client {
@@ -50,7 +50,7 @@ bool ByteVectors(const CudaSource& source) { return Has(source, "char_x") || Has
 // Numbers of columns that samples have for four warps together.
 constexpr int kColumns[] = {16, 32, 48, 64, 96, 128, 192, 256};
 
-SelfTestProgram MatrixProgram(const ir::MatrixUnit& unit, std::string kind,
+SelfTestProgram MatrixProgram(const instructions::MatrixUnit& unit, std::string kind,
                               dag::KnownWorkload workload, ir::MatrixUnitScope scope,
                               std::vector<std::string> texts) {
   workload.dtype = ir::TypeName(unit.factor).data();
@@ -68,7 +68,7 @@ SelfTestProgram MatrixProgram(const ir::MatrixUnit& unit, std::string kind,
 }
 
 // Adds programs of mma.sync, with operands that lie along the sum and across it.
-void AddWarpPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgram>& programs) {
+void AddWarpPrograms(const instructions::MatrixUnit& unit, std::vector<SelfTestProgram>& programs) {
   const std::string call = fmt::format("multiply_tiles_{}(", unit.name),
                     shape = fmt::format("mma.sync {} m16n8k{}", unit.name, unit.depth());
   constexpr auto kWarp = ir::MatrixUnitScope::kWarp;
@@ -79,7 +79,8 @@ void AddWarpPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgram>& p
 
 // Adds programs of wgmma: every number of columns; both factors from shared memory, and the first
 // from registers.
-void AddWarpgroupPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgram>& programs) {
+void AddWarpgroupPrograms(const instructions::MatrixUnit& unit,
+                          std::vector<SelfTestProgram>& programs) {
   constexpr auto kWarpgroup = ir::MatrixUnitScope::kWarpgroup;
   const auto call = [&](int columns, bool is_across) {
     return fmt::format("multiply_warpgroup_{}<{}, {}>(", unit.name, columns, is_across ? 1 : 0);
@@ -133,7 +134,7 @@ std::vector<SelfTestProgram> SelfTestPrograms(const target::Target& target) {
       {"float8_e5m2", {"matmul", "64,96,64", "relu", "float8_e5m2"}},
       {"float64", {"matmul", "64,64,64", "", "float64"}},
   };
-  for (const ir::MatrixUnit& unit : ir::MatrixUnits()) {
+  for (const instructions::MatrixUnit& unit : instructions::MatrixUnits()) {
     // No operator sums products of unsigned bytes in int32.
     if (target.GpuArch() < unit.first_arch || unit.factor == ir::kUInt8) continue;
     AddWarpPrograms(unit, programs);

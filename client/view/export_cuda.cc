@@ -148,9 +148,10 @@ std::string LaunchFunction(const std::string& name, const codegen::CudaSource& s
 dag::ErrorBound BoundOf(const ExportedKernel& kernel) {
   const auto target = target::ParseTarget(kernel.target);
   if (!target.ok()) return {};
-  return dag::MatrixUnitBound(
-             *kernel.dag,
-             [&](const ir::MatrixUnit& unit) { return search::HasMatrixUnit(*target, unit); })
+  return dag::MatrixUnitBound(*kernel.dag,
+                              [&](const instructions::MatrixUnit& unit) {
+                                return search::HasMatrixUnit(*target, unit);
+                              })
       .value_or(dag::ErrorBound());
 }
 

@@ -32,7 +32,7 @@ ErrorBound CutBound(double steps, int bits) {
 
 }  // namespace
 
-ErrorBound MatrixUnitBound(const ir::MatrixUnit& unit, int64_t terms) {
+ErrorBound MatrixUnitBound(const instructions::MatrixUnit& unit, int64_t terms) {
   const double steps = static_cast<double>(terms) / static_cast<double>(unit.depth());
   if (unit.rounds) return RoundedBound(steps);
   return unit.sum_bits < kFloatBits && unit.sum.is_float() ? CutBound(steps, unit.sum_bits)
@@ -42,9 +42,10 @@ ErrorBound MatrixUnitBound(const ir::MatrixUnit& unit, int64_t terms) {
 namespace {
 
 // Returns the bound of a sum of products that a unit computes, and zeros for all other operators.
-ErrorBound BoundOf(const Operator& op, const std::function<bool(const ir::MatrixUnit&)>& is_used) {
+ErrorBound BoundOf(const Operator& op,
+                   const std::function<bool(const instructions::MatrixUnit&)>& is_used) {
   if (!IsSumOfProducts(op)) return {};
-  const auto factors = ir::MatrixFactorsOf(op.body());
+  const auto factors = instructions::MatrixFactorsOf(op.body());
   return factors && is_used(*factors->unit) ? MatrixUnitBound(*factors->unit, op.reduce_size())
                                             : ErrorBound();
 }
@@ -52,7 +53,7 @@ ErrorBound BoundOf(const Operator& op, const std::function<bool(const ir::Matrix
 }  // namespace
 
 std::optional<ErrorBound> MatrixUnitBound(
-    const Dag& dag, const std::function<bool(const ir::MatrixUnit&)>& is_used) {
+    const Dag& dag, const std::function<bool(const instructions::MatrixUnit&)>& is_used) {
   std::vector<ErrorBound> bounds(static_cast<size_t>(dag.size()));
   ErrorBound most;
   for (int i = 0; i < dag.size(); ++i) {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "compiler/dag/dag.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 
 namespace kiln::dag {
 
@@ -37,7 +37,7 @@ struct ErrorBound {
 // less. The bound is somewhat above both. A kernel that leaves out 32 of n terms of both signs is
 // off by sqrt(32/n), which is more than the bound up to some 20,000 terms.
 // terms of both signs is off by sqrt(32/n), more than the bound up to some 20,000 terms.
-ErrorBound MatrixUnitBound(const ir::MatrixUnit& unit, int64_t terms);
+ErrorBound MatrixUnitBound(const instructions::MatrixUnit& unit, int64_t terms);
 
 // Returns the bound for the outputs of a computation that uses the units for which `is_used` is
 // true. A sum that reads sums adds up their bounds. A sum that combines few results with factors of
@@ -45,6 +45,6 @@ ErrorBound MatrixUnitBound(const ir::MatrixUnit& unit, int64_t terms);
 // no sum of products that such a unit computes, or has outputs of fewer bits, whose own rounding is
 // a larger error.
 std::optional<ErrorBound> MatrixUnitBound(
-    const Dag& dag, const std::function<bool(const ir::MatrixUnit&)>& is_used);
+    const Dag& dag, const std::function<bool(const instructions::MatrixUnit&)>& is_used);
 
 }  // namespace kiln::dag

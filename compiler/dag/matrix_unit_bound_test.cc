@@ -14,12 +14,12 @@
 namespace kiln::dag {
 namespace {
 
-const ir::MatrixUnit& UnitOf(std::string_view name) {
-  for (const ir::MatrixUnit& unit : ir::MatrixUnits()) {
+const instructions::MatrixUnit& UnitOf(std::string_view name) {
+  for (const instructions::MatrixUnit& unit : instructions::MatrixUnits()) {
     if (unit.name == name) return unit;
   }
   KILN_CHECK(false, "unit {}", name);
-  return ir::MatrixUnits()[0];
+  return instructions::MatrixUnits()[0];
 }
 
 // Rounds to so many bits of mantissa, halves away from zero.
@@ -120,7 +120,7 @@ double CutSum(const std::vector<float>& a, const std::vector<float>& b, int bits
 
 TEST(MatrixUnitBound, AllowsSumsOfFewBitsAndNotAMissingSlice) {
   for (const auto& [name, format] : {std::pair{"e4m3", kE4M3}, {"e5m2", kE5M2}}) {
-    const ir::MatrixUnit& unit = UnitOf(name);
+    const instructions::MatrixUnit& unit = UnitOf(name);
     for (const int64_t terms : {32, 147, 512, 4096, 16384}) {
       for (const float low : {-1.0f, 0.0f}) {
         SCOPED_TRACE(fmt::format("{}, {} terms from {}", name, terms, low));
@@ -152,12 +152,12 @@ TEST(MatrixUnitBound, AllowsSumsOfFewBitsAndNotAMissingSlice) {
 std::optional<ErrorBound> BoundOf(std::string_view op, std::string_view args,
                                   const OpOptions& options, bool is_used = true) {
   return MatrixUnitBound(**BuildOp(op, args, options),
-                         [&](const ir::MatrixUnit&) { return is_used; });
+                         [&](const instructions::MatrixUnit&) { return is_used; });
 }
 
 TEST(MatrixUnitBound, OfComputations) {
   const OpOptions floats = {.dtype = ir::kFloat32};
-  const ir::MatrixUnit& tf32 = UnitOf("tf32");
+  const instructions::MatrixUnit& tf32 = UnitOf("tf32");
   const auto product = BoundOf("matmul", "8,8,4096", floats);
   ASSERT_TRUE(product.has_value());
   EXPECT_EQ(product->absolute, MatrixUnitBound(tf32, 4096).absolute);

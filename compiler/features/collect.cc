@@ -83,6 +83,9 @@ class Collector {
         return;
       case StmtKind::kCommit:
         return;
+      case StmtKind::kInstruction:
+        Walk(s->body());
+        return;
       case StmtKind::kStore:
         AddStore(s);
         return;
@@ -178,12 +181,12 @@ class Collector {
 
   // Returns the unit of a store that adds to sums, not of one that initialises them. Null: threads
   // compute the store.
-  const ir::MatrixUnit* MatrixUnitOf(Stmt s) const {
+  const instructions::MatrixUnit* MatrixUnitOf(Stmt s) const {
     const ir::Hints& hints = program_.stages[static_cast<size_t>(s->stage)].hints;
     if (!record_.gpu || hints[ir::Hint::kMatrixUnit] == 0) return nullptr;
-    const ir::Expr product = ir::AddedBy(s);
+    const ir::Expr product = instructions::AddedBy(s);
     if (product == nullptr) return nullptr;
-    const auto factors = ir::MatrixFactorsOf(product);
+    const auto factors = instructions::MatrixFactorsOf(product);
     return factors ? factors->unit : nullptr;
   }
 
@@ -196,8 +199,9 @@ class Collector {
     store.alloc_depth = AllocDepth(s->slot);
     store.ops = CountOps(s->value());
     for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
-    if (const ir::MatrixUnit* const unit = MatrixUnitOf(s)) {
-      store.is_of_warpgroup = ir::UsesMatrixUnits(program_, s, ir::MatrixUnitScope::kWarpgroup);
+    if (const instructions::MatrixUnit* const unit = MatrixUnitOf(s)) {
+      store.is_of_warpgroup =
+          instructions::UsesMatrixUnits(program_, s, ir::MatrixUnitScope::kWarpgroup);
       store.share = ShareOf(*unit) * (store.is_of_warpgroup ? kWarpgroupShare : kWarpShare);
       store.ops = InMatrixUnit(*unit, store.ops, store.share);
     }

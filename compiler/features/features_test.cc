@@ -51,6 +51,20 @@ class Rows {
 #define EXPECT_COLUMN(rows, row, name, expected) \
   EXPECT_NEAR((rows).Value(row, name), expected, 2e-5 * std::fabs(expected) + 1e-6) << (name)
 
+TEST(Features, AnInstructionHasThoseOfItsBody) {
+  const auto rows = [](std::string_view begin, std::string_view end) {
+    const StatusOr<ir::Program> program = ir::ParseProgram(fmt::format(
+        "program(a: input int8[64], b: input int8[64], c: output int32[1]) {{ stage s kernel k {{ "
+        "for k0 in 0..16 {{ {} for k1 in 0..4 {{ c[0] = c[0] + int32(a[k0*4 + k1])*int32(b[k0*4 + "
+        "k1]) @ s }} {} }} }} }}",
+        begin, end));
+    KILN_CHECK(program.ok(), "{}", Message(program.status()));
+    const auto target = target::ParseTarget("cuda -arch=sm_90");
+    return ExtractFeatures(*program, *target, {}, device::FilledGpu({}, 90));
+  };
+  EXPECT_EQ(rows("instruction dp4a {", "}"), rows("", ""));
+}
+
 TEST(Features, NamesAreUnique) {
   const auto names = FeatureNames();
   EXPECT_EQ(NumFeatures(), col::kNumColumns);

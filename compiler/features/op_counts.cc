@@ -113,9 +113,11 @@ OpCounts OpCounts::Times(float factor) const {
   return counts;
 }
 
-float ShareOf(const ir::MatrixUnit& unit) { return 1.0F / static_cast<float>(unit.speed); }
+float ShareOf(const instructions::MatrixUnit& unit) {
+  return 1.0F / static_cast<float>(unit.speed);
+}
 
-OpCounts InMatrixUnit(const ir::MatrixUnit& unit, OpCounts counts, float share) {
+OpCounts InMatrixUnit(const instructions::MatrixUnit& unit, OpCounts counts, float share) {
   counts.of[unit.sum.is_float() ? col::float_otherfunc : col::int_otherfunc] = 0;
   return counts.Times(share);
 }

@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/expr.h"
-#include "compiler/ir/matrix_unit.h"
 
 namespace kiln::features {
 
@@ -30,14 +30,14 @@ struct OpCounts {
 // of 16-bit floats, and 67), and there are no conversions. The reads of ldmatrix from shared memory
 // are smaller by about the same share: for a warp's tile of 32 x 32 and 16 terms of 16 bits they
 // take 16 wavefronts, and reads of threads take 192.
-float ShareOf(const ir::MatrixUnit& unit);
+float ShareOf(const instructions::MatrixUnit& unit);
 // Factors of that share for units of one warp and of four: mma.sync reaches three fifths of the
 // rate of sm_90's units.
 inline constexpr float kWarpShare = 1.6F, kWarpgroupShare = 0.84F;
 // Factor of that share for the operands of units of four warps. The units read them from shared
 // memory themselves: 80 wavefronts for 64 x 256 results and 16 terms of 16 bits.
 inline constexpr float kWarpgroupReadShare = 1.0F / 16;
-OpCounts InMatrixUnit(const ir::MatrixUnit& unit, OpCounts counts, float share);
+OpCounts InMatrixUnit(const instructions::MatrixUnit& unit, OpCounts counts, float share);
 
 // Counts a tree: a node that occurs twice counts twice. An addition with a product for an operand
 // is one multiply-add. Index expressions count as integer operations. Linear in the distinct nodes.

@@ -55,6 +55,9 @@ class Comparison {
       names_.SetSlot(a->slot, b->slot);
     }
     if (a->kind == StmtKind::kStore && names_.SlotFor(a->slot) != b->slot) return false;
+    if (a->kind == StmtKind::kInstruction &&
+        a_.instructions[a->instruction] != b_.instructions[b->instruction])
+      return false;
     for (uint32_t i = 0; i < a->num_exprs; ++i) {
       if (pool_.Substitute(a->exprs()[i], names_) != pool_.Import(b->exprs()[i])) return false;
     }

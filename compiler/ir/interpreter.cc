@@ -229,6 +229,8 @@ class Machine : public LoadSource {
         return OkStatus();
       case StmtKind::kAlloc:
         return ExecuteAlloc(step, threads);
+      case StmtKind::kInstruction:
+        return Execute(step.children[0], threads);
       case StmtKind::kBarrier:
         if (std::ssize(threads) != num_threads_) {
           thread_ = threads[0];

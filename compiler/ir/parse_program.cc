@@ -192,6 +192,7 @@ class Parser {
     if (tokens_.TakeWord("warp_barrier")) return MakeWarpBarrier(pool());
     if (tokens_.TakeWord("commit")) return MakeCommit(pool());
     if (tokens_.TakeWord("async")) return ParseStore(/*is_async=*/true);
+    if (tokens_.TakeWord("instruction")) return ParseInstruction();
     for (LoopKind kind : kLoopKinds) {
       if (tokens_.TakeWord(LoopKindName(kind))) return ParseFor(kind);
     }
@@ -204,6 +205,13 @@ class Parser {
                           tokens_.ExpectInt("a number of groups", 0, INT8_MAX));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(")", "after the number of groups"));
     return MakeBarrier(pool(), static_cast<int>(pending));
+  }
+
+  StatusOr<Stmt> ParseInstruction() {
+    KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("the name of an instruction"));
+    KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("{", "after the name"));
+    KILN_ASSIGN_OR_RETURN(const Stmt body, ParseBlock());
+    return MakeInstruction(pool(), AddInstruction(program_, name), body);
   }
 
   StatusOr<Stmt> ParseIf() {

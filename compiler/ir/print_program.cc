@@ -113,6 +113,10 @@ class Printer {
         Line("alloc {} {{", Declaration(program_.buffers[s->slot]));
         PrintBlock(s->body());
         return Line("}}");
+      case StmtKind::kInstruction:
+        Line("instruction {} {{", ProgramName(program_.instructions[s->instruction]));
+        PrintBlock(s->body());
+        return Line("}}");
       case StmtKind::kBarrier:
         if (s->is_of_cluster) return Line("cluster_barrier");
         if (s->is_of_warp) return Line("warp_barrier");

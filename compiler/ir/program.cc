@@ -144,6 +144,13 @@ Stmt MakeWarpBarrier(ExprPool& pool) {
 
 Stmt MakeCommit(ExprPool& pool) { return NewNode(pool, StmtKind::kCommit, {}, {}); }
 
+Stmt MakeInstruction(ExprPool& pool, int32_t instruction, Stmt body) {
+  const Stmt children[] = {body};
+  StmtNode* node = NewNode(pool, StmtKind::kInstruction, {}, children);
+  node->instruction = instruction;
+  return node;
+}
+
 namespace {
 template <typename Items>
 std::string UniqueName(const Items& items, std::string base, std::string_view separator) {
@@ -167,6 +174,13 @@ int32_t AddBuffer(Program& program, Buffer buffer, std::string_view separator) {
   buffer.name = UniqueName(program.buffers, std::move(buffer.name), separator);
   program.buffers.push_back(std::move(buffer));
   return static_cast<int32_t>(program.buffers.size()) - 1;
+}
+
+int32_t AddInstruction(Program& program, std::string_view name) {
+  const auto at = std::ranges::find(program.instructions, name);
+  const auto number = static_cast<int32_t>(at - program.instructions.begin());
+  if (at == program.instructions.end()) program.instructions.emplace_back(name);
+  return number;
 }
 
 namespace {

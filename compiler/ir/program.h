@@ -60,6 +60,9 @@ enum class StmtKind : uint8_t {
   kBarrier,
   // The asynchronous stores since the last kCommit form a group. All threads reach it.
   kCommit,
+  // One instruction of a GPU computes what children[0] says. compiler/instructions has the
+  // instructions; a pass of lowering that finds what one computes makes the statement.
+  kInstruction,
 };
 
 struct StmtNode;
@@ -84,6 +87,8 @@ struct StmtNode {
   int32_t slot = -1;
   // kStore: index into Program::stages of the stage that the store computes.
   int32_t stage = -1;
+  // kInstruction: index into Program::instructions.
+  int32_t instruction = -1;
   // Used by kFor.
   int64_t extent = 0;
   uint32_t num_exprs = 0;
@@ -111,6 +116,7 @@ Stmt MakeBarrier(ExprPool& pool, int pending = -1);
 Stmt MakeClusterBarrier(ExprPool& pool);
 Stmt MakeWarpBarrier(ExprPool& pool);
 Stmt MakeCommit(ExprPool& pool);
+Stmt MakeInstruction(ExprPool& pool, int32_t instruction, Stmt body);
 
 enum class Scope : uint8_t {
   // An argument that is only read.
@@ -180,6 +186,8 @@ struct Program {
   // workspaces.
   std::vector<Buffer> buffers;
   std::vector<ProgramStage> stages;
+  // Names of the instructions in the program, each one once.
+  std::vector<std::string> instructions;
   // In the order in which they run.
   std::vector<Kernel> kernels;
 
@@ -192,6 +200,8 @@ struct Program {
 int32_t AddVar(Program& program, std::string name, int64_t extent,
                std::string_view separator = "_");
 int32_t AddBuffer(Program& program, Buffer buffer, std::string_view separator = "_");
+// Returns the number of the instruction of this name, which is appended if it is new.
+int32_t AddInstruction(Program& program, std::string_view name);
 
 // Returns the load if `value` is a plain load, or a load guarded by conditions with 0 otherwise.
 // Else returns null.
@@ -202,8 +212,8 @@ bool IsCopyable(const Program& program, Expr value);
 
 // Checks the structure: ids are in range, each variable is bound by one loop around its uses, each
 // local buffer is allocated around its uses, accesses have the right number of indices, stores the
-// right type, and parallel loops are not nested. An error is a bug in the pass that made the
-// program.
+// right type, parallel loops are not nested, and an instruction's body is loops, conditions and
+// stores. An error is a bug in the pass that made the program.
 Status Verify(const Program& program);
 
 // Returns true if names, types, structure and expressions are the same. The numbers of variables

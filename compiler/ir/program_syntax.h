@@ -20,7 +20,8 @@ inline bool StartsStatement(std::string_view word) {
     if (LoopKindName(kind) == word) return true;
   }
   return word == "if" || word == "alloc" || word == "barrier" || word == "cluster_barrier" ||
-         word == "commit" || word == "async" || word == "stage" || word == "kernel";
+         word == "commit" || word == "async" || word == "instruction" || word == "stage" ||
+         word == "kernel";
 }
 
 // Works like NameText, and also puts the words that start a statement in backquotes. Inside

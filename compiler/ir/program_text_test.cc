@@ -78,6 +78,38 @@ TEST(ProgramTextTest, ReadsBack) {
   }
 }
 
+TEST(ProgramTextTest, InstructionsAreByName) {
+  constexpr std::string_view kText = R"(program(
+  a: input float32[8],
+  b: output float32[8],
+) {
+  stage s
+  kernel k {
+    for i in 0..4 {
+      instruction pair {
+        for j in 0..2 {
+          b[i*2 + j] = a[i*2 + j] @ s
+        }
+      }
+    }
+    for i_1 in 0..4 {
+      instruction `for` {
+        b[i_1] = 0.0 @ s
+      }
+    }
+  }
+}
+)";
+  ASSERT_OK_AND_ASSIGN(const Program program, ParseProgram(kText));
+  EXPECT_EQ(ProgramText(program), kText);
+  EXPECT_THAT(program.instructions, testing::ElementsAre("pair", "for"));
+  // Another instruction is another program.
+  std::string other(kText);
+  other.replace(other.find("pair"), 4, "both");
+  ASSERT_OK_AND_ASSIGN(const Program others, ParseProgram(other));
+  EXPECT_FALSE(Equal(program, others));
+}
+
 TEST(ProgramTextTest, ReadsFreely) {
   ASSERT_OK_AND_ASSIGN(const Program program,
                        ParseProgram("program(b: output float32[4]) { stage s # the only one\n"
@@ -123,6 +155,11 @@ TEST(ProgramTextTest, ErrorsNameThePlace) {
        "expected 'shared', 'cluster' or 'local', found 'output'"},
       {WithStatement("if 3 {}"), "line 6, column 4: expected bool, found 3"},
       {WithStatement("a[0] = 1.0 @ s"), "a store of 'a', which is an input"},
+      {WithStatement("instruction {}"), "expected the name of an instruction, found '{'"},
+      {WithStatement("instruction x { barrier }"),
+       "the body of instruction 'x' has more than loops of a thread, conditions and stores"},
+      {WithStatement("instruction x { instruction y { b[0, 1] = 1.0 @ s } }"),
+       "the body of instruction 'x' has more than"},
       {WithStatement("5"), "line 6, column 1: expected a statement, found '5'"},
   };
   for (const auto& [text, message] : kCases) {

@@ -40,6 +40,8 @@ Stmt WithChildren(ExprPool& pool, Stmt stmt, std::span<const Stmt> children) {
       return MakeSeq(pool, children);
     case StmtKind::kAlloc:
       return MakeAlloc(pool, stmt->slot, children[0]);
+    case StmtKind::kInstruction:
+      return MakeInstruction(pool, stmt->instruction, children[0]);
     case StmtKind::kStore:
     case StmtKind::kBarrier:
     case StmtKind::kCommit:
@@ -76,6 +78,7 @@ Stmt Substitute(ExprPool& pool, Stmt stmt, const Substitution& names) {
       return slot == stmt->slot ? WithBody(pool, stmt, body) : MakeAlloc(pool, slot, body);
     }
     case StmtKind::kSeq:
+    case StmtKind::kInstruction:
       return RewriteChildren(pool, stmt,
                              [&](Stmt child) { return Substitute(pool, child, names); });
     case StmtKind::kBarrier:

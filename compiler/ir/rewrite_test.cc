@@ -42,6 +42,8 @@ class RewriteTest : public testing::Test {
  protected:
   Stmt body() const { return p_.kernels[0].body; }
   ExprPool& pool() { return *p_.pool; }
+  std::vector<Expr> Place() { return {pool().Var(i_), pool().Var(j_)}; }
+  Expr A() { return pool().Load(0, Place(), kFloat32); }
   void ExpectBody(std::string_view expected) {
     EXPECT_OK(Verify(p_));
     EXPECT_TRUE(Equal(p_, Parse(expected))) << ProgramText(p_);
@@ -50,6 +52,17 @@ class RewriteTest : public testing::Test {
   Program p_ = Parse(kBody);
   const int32_t i_ = VarOf(p_, "i"), j_ = VarOf(p_, "j"), t_ = 2;
 };
+
+TEST_F(RewriteTest, InstructionsKeepTheirNames) {
+  const int32_t number = AddInstruction(p_, "copy");
+  EXPECT_EQ(AddInstruction(p_, "copy"), number);
+  p_.kernels[0].body = MakeInstruction(pool(), number, MakeStore(pool(), 1, 0, Place(), A()));
+  Substitution names;
+  names.SetVar(i_, pool().Int(2));
+  names.SetVar(j_, pool().Int(3));
+  p_.kernels[0].body = Substitute(pool(), body(), names);
+  ExpectBody("instruction copy { B[2, 3] = A[2, 3] @ s }");
+}
 
 TEST_F(RewriteTest, WhatDoesNotChangeIsTheStatementItself) {
   const Stmt loop = body();

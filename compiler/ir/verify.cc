@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -22,6 +23,7 @@ class Verifier {
     if (program_.pool == nullptr) return Internal("the program has no pool");
     KILN_RETURN_IF_ERROR(CheckVars());
     KILN_RETURN_IF_ERROR(CheckBuffers());
+    KILN_RETURN_IF_ERROR(CheckInstructions());
     for (const ProgramStage& stage : program_.stages) {
       KILN_RETURN_IF_ERROR(Annotate(CheckHints(HintPlace::kStage, stage.hints),
                                     fmt::format("stage '{}'", stage.name)));
@@ -56,6 +58,15 @@ class Verifier {
     for (const LoopVar& var : program_.vars) {
       if (!names.insert(var.name).second) return Internal("two variables are named '{}'", var.name);
       if (var.extent < 1) return Internal("variable '{}' has extent {}", var.name, var.extent);
+    }
+    return OkStatus();
+  }
+
+  Status CheckInstructions() {
+    std::set<std::string_view> names;
+    for (const std::string& name : program_.instructions) {
+      if (name.empty()) return Internal("an instruction has no name");
+      if (!names.insert(name).second) return Internal("two instructions are named '{}'", name);
     }
     return OkStatus();
   }
@@ -135,6 +146,8 @@ class Verifier {
         return CheckStore(s);
       case StmtKind::kAlloc:
         return CheckAlloc(s);
+      case StmtKind::kInstruction:
+        return CheckInstruction(s);
       case StmtKind::kBarrier:
         if (s->is_of_cluster && kernel_->cluster == 1)
           return Internal("a barrier of a cluster in a kernel without");
@@ -233,6 +246,38 @@ class Verifier {
     const Status status = Check(s->body());
     buffers_[s->slot] = Life::kOver;
     return status;
+  }
+
+  Status CheckInstruction(Stmt s) {
+    if (s->instruction < 0 || s->instruction >= std::ssize(program_.instructions))
+      return Internal("instruction {} does not exist", s->instruction);
+    const std::string& name = program_.instructions[s->instruction];
+    if (s->num_children != 1)
+      return Internal("instruction '{}' has {} bodies", name, s->num_children);
+    if (!IsOneThreads(s->body())) {
+      return Internal(
+          "the body of instruction '{}' has more than loops of a thread, conditions and stores",
+          name);
+    }
+    return Check(s->body());
+  }
+
+  // Returns true if nothing in the statement binds, waits for or allocates anything.
+  static bool IsOneThreads(Stmt s) {
+    if (s == nullptr) return true;
+    switch (s->kind) {
+      case StmtKind::kFor:
+        if (s->loop_kind != LoopKind::kSerial && s->loop_kind != LoopKind::kUnrolled) return false;
+        break;
+      case StmtKind::kStore:
+        return !s->is_async;
+      case StmtKind::kIf:
+      case StmtKind::kSeq:
+        break;
+      default:
+        return false;
+    }
+    return std::ranges::all_of(s->children(), IsOneThreads);
   }
 
   Status CheckAccess(int32_t slot, std::span<const Expr> indices, Type type,

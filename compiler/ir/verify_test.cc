@@ -55,6 +55,21 @@ class VerifyTest : public testing::Test {
 
 TEST_F(VerifyTest, AcceptsAGoodProgram) { EXPECT_OK(Verify(p_)); }
 
+TEST_F(VerifyTest, Instructions) {
+  p_.instructions = {"copy"};
+  SetBody(Loop(MakeInstruction(pool(), 0, StoreB(i_))));
+  EXPECT_OK(Verify(p_));
+  ExpectRefused(Loop(MakeInstruction(pool(), 1, StoreB(i_))), "instruction 1 does not exist");
+  constexpr std::string_view kMore = "the body of instruction 'copy' has more than loops";
+  const Stmt vectors = Loop(StoreB(i_), LoopKind::kVectorized);
+  for (const Stmt body : {MakeBarrier(pool()), Alloc(StoreB(zero_)), vectors})
+    ExpectRefused(MakeInstruction(pool(), 0, body), kMore);
+  p_.instructions = {"copy", "copy"};
+  ExpectRefused("two instructions are named 'copy'");
+  p_.instructions = {""};
+  ExpectRefused("an instruction has no name");
+}
+
 TEST_F(VerifyTest, Tables) {
   const Program good = p_;
   auto refused = [&](auto change, std::string_view message) {

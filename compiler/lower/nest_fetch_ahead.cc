@@ -2,7 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/lower/fetch_ahead.h"
@@ -20,7 +20,8 @@ namespace {
 // along the sum. Units of four warps then read it from shared memory, like the second factor
 // (codegen/cuda/matrix_warpgroup.h).
 bool IsOfMatrices(const dag::Operator& op) {
-  const std::optional<ir::MatrixFactors> factors = ir::MatrixFactorsOf(op.bodies()[0]);
+  const std::optional<instructions::MatrixFactors> factors =
+      instructions::MatrixFactorsOf(op.bodies()[0]);
   if (!factors) return false;
   const auto reads = [](ir::Expr load, int axis) {
     return std::ranges::any_of(load->args(), [&](ir::Expr i) { return ir::UsesVar(i, axis); });

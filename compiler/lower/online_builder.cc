@@ -7,7 +7,7 @@
 
 #include "compiler/dag/index_limit.h"
 #include "compiler/dag/unrounded.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::lower {
@@ -133,7 +133,7 @@ bool OnlineBuilder::HasUnit(Expr term) {
   const Parts parts =
       is_score ? Parts{{chain_.query, element(query_.slot)}, {chain_.keys, element(keys_.slot)}}
                : Parts{{chain_.weight, element(weights_)}, {chain_.values, element(values_.slot)}};
-  const auto factors = ir::MatrixFactorsOf(Written(term, parts));
+  const auto factors = instructions::MatrixFactorsOf(Written(term, parts));
   return factors.has_value() && factors->unit->sum == ir::kFloat32 &&
          (!is_warpgroup() || factors->unit->factor.bits == 16);
 }

@@ -16,6 +16,7 @@
 #include "base/numbers/integers.h"
 #include "base/status.h"
 #include "compiler/dag/softmax_chain.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/program.h"
 #include "compiler/lower/loop_writer.h"
 #include "compiler/lower/names.h"
@@ -36,10 +37,12 @@ class OnlineBuilder {
   StatusOr<ir::Program> Build();
 
  private:
-  // Shape of an instruction of matrix units: rows and columns of threads, and neighbours of one
-  // thread.
-  static constexpr int64_t kWarp = 32, kThreadRows = 8, kThreadColumns = 4, kNeighbours = 2;
-  static constexpr int64_t kColumns = kThreadColumns * kNeighbours;
+  // Shape of an instruction of matrix units.
+  static constexpr int64_t kWarp = instructions::kWarpThreads,
+                           kThreadRows = instructions::kThreadRows,
+                           kThreadColumns = instructions::kThreadColumns,
+                           kNeighbours = instructions::kThreadNeighbours,
+                           kColumns = instructions::kTileColumns;
   // Sums of products are rounded up to this number of terms, that of the deepest instruction of
   // floats.
   static constexpr int64_t kTerms = 16;

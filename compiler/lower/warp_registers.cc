@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "compiler/arith/simplify.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::lower {
@@ -18,7 +18,11 @@ using ir::Op;
 using ir::Stmt;
 using ir::StmtKind;
 
-constexpr int64_t kWarp = 32, kThreadColumns = 4, kPair = 2, kHalf = 8;
+using instructions::kThreadColumns;
+
+constexpr int64_t kWarp = instructions::kWarpThreads, kPair = instructions::kThreadNeighbours;
+// Terms that one register of a factor of 16 bits is apart from the next one of its row.
+constexpr int64_t kHalf = 8;
 constexpr int64_t kMaxRegisters = 256;
 
 bool IsBound(Stmt loop) { return loop->loop_kind >= ir::LoopKind::kBlockX; }
@@ -225,10 +229,10 @@ class Finder {
     HeldPairs::Read held;
     held.reader = read.store;
     const ir::Hints& hints = program_.stages[static_cast<size_t>(read.store->stage)].hints;
-    const Expr product = ir::AddedBy(read.store);
+    const Expr product = instructions::AddedBy(read.store);
     if (product == nullptr || ir::MatrixUnitScopeOf(hints) == ir::MatrixUnitScope::kNone)
       return std::nullopt;
-    const auto factors = ir::MatrixFactorsOf(product);
+    const auto factors = instructions::MatrixFactorsOf(product);
     if (!factors || (factors->a->id == slot) == (factors->b->id == slot)) return std::nullopt;
     const Expr load = factors->a->id == slot ? factors->a : factors->b;
     std::vector<Stmt> rows;

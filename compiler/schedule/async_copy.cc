@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
+#include "compiler/instructions/async_copy.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::schedule {
 namespace {
-
-// Least size of a copy.
-constexpr int64_t kMinBytes = 4;
 
 bool IsCopy(const State& state, int s) {
   const dag::OpNode& node = state.dag()->node(s);
@@ -32,7 +30,8 @@ bool CanCopyAsync(const State& state, int s) {
   }
   const auto last = static_cast<int32_t>(stage.op->axes().size()) - 1;
   const bool keeps_rows = stage.layout.empty() || stage.layout.back() == last;
-  return (lanes == 1 || keeps_rows) && lanes * stage.op->type().bytes() >= kMinBytes;
+  return (lanes == 1 || keeps_rows) &&
+         lanes * stage.op->type().bytes() >= instructions::kLeastAsyncCopyBytes;
 }
 
 }  // namespace kiln::schedule

@@ -17,7 +17,7 @@ v1::Tolerance AnswerTolerance(const v1::Tolerance& asked, std::string_view dag,
   if (!computation.ok()) return tolerance;
   const std::optional<dag::ErrorBound> bound = dag::MatrixUnitBound(
       **computation,
-      [&](const ir::MatrixUnit& unit) { return search::HasMatrixUnit(*named, unit); });
+      [&](const instructions::MatrixUnit& unit) { return search::HasMatrixUnit(*named, unit); });
   if (!bound) return tolerance;
   if (tolerance.relative() == 0) tolerance.set_relative(bound->relative);
   if (tolerance.absolute() == 0) tolerance.set_absolute(bound->absolute);

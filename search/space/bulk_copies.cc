@@ -7,7 +7,7 @@
 #include "base/numbers/integers.h"
 #include "compiler/arith/linear.h"
 #include "compiler/dag/packed_inputs.h"
-#include "compiler/ir/bulk_copies.h"
+#include "compiler/instructions/bulk_copy.h"
 #include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/async_copy.h"
@@ -23,16 +23,17 @@
 namespace kiln::search {
 namespace {
 
+using instructions::kBoxAlignment;
+using instructions::kBoxPieceBytes;
+using instructions::kMostBoxDimensions;
+using instructions::kMostOfBox;
 using ir::Expr;
 using ir::Op;
 using schedule::Attach;
 using schedule::State;
 
-constexpr int64_t kPieceBytes = 16, kMostOfBox = 256;
 // With those that copy a block must not have too many.
 constexpr int64_t kMostThreads = 896;
-constexpr int64_t kAlignment = 128;
-constexpr size_t kMostDimensions = 5;
 // Iterations of a block whose sums are streamed, and of all of them.
 constexpr int64_t kLeastTerms = 4, kMostTerms = int64_t{1} << 30;
 
@@ -145,8 +146,8 @@ bool IsBox(const State& state, int f) {
   const schedule::Stage& stage = state.stage(f);
   const std::vector<int64_t>& shape = dag.shape({*from, 0});
   const int64_t bytes = stage.op->type().bytes();
-  if (shape.size() > kMostDimensions || shape.size() < 2 || bytes > 4 ||
-      shape.back() * bytes % kPieceBytes != 0)
+  if (shape.size() > kMostBoxDimensions || shape.size() < 2 || bytes > 4 ||
+      shape.back() * bytes % kBoxPieceBytes != 0)
     return false;
   // Where dimensions of one element stand makes no difference, and is left out in the end.
   std::vector<int> order(stage.layout.begin(), stage.layout.end());
@@ -158,10 +159,10 @@ bool IsBox(const State& state, int f) {
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t extent = std::max<int64_t>(1, stage.iters[d].extent);
     const bool is_last = d + 1 == shape.size();
-    if (is_last ? extent * bytes % kPieceBytes != 0 : extent > kMostOfBox) return false;
+    if (is_last ? extent * bytes % kBoxPieceBytes != 0 : extent > kMostOfBox) return false;
     rows *= is_last ? 1 : extent;
   }
-  return rows * PanelBytes(RowBytes(state, f)) % kAlignment == 0;
+  return rows * PanelBytes(RowBytes(state, f)) % kBoxAlignment == 0;
 }
 
 // That follow each other in the ring.
@@ -197,7 +198,7 @@ std::vector<int> RootsOfMatrixUnits(const State& state) {
 bool CanCopyInBulk(const State& state, int s) {
   const schedule::Stage& stage = state.stage(s);
   if (ir::MatrixUnitScopeOf(stage.hints) != ir::MatrixUnitScope::kWarpgroup ||
-      !stage.asynchronous || stage.buffering < 2 || stage.buffering > ir::kMaxBulkBuffers)
+      !stage.asynchronous || stage.buffering < 2 || stage.buffering > instructions::kMaxBulkBuffers)
     return false;
   const std::optional<MatrixProduct> product = TiledProductOf(state, s);
   if (!product) return false;
@@ -288,7 +289,7 @@ bool CanStream(const State& state, int root) {
 int64_t BulkBarrierBytes(const State& state, int root) {
   for (const int product : ProductsOfMatrixUnits(state)) {
     if (state.stage(product).hints[ir::Hint::kBulkCopies] == 0) continue;
-    if (RootOf(state, product) == root) return ir::kBulkBarrierBytes;
+    if (RootOf(state, product) == root) return instructions::kBulkBarrierBytes;
   }
   return 0;
 }

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "base/numbers/integers.h"
-#include "compiler/ir/bulk_copies.h"
+#include "compiler/instructions/bulk_copy.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/buffer_shape.h"
 #include "search/space/bulk_copies.h"
@@ -27,7 +28,9 @@ int RootOf(const State& state, int s) {
   return s;
 }
 
-constexpr int64_t kWordBytes = 4, kWarpThreads = 32;
+using instructions::kWarpThreads;
+
+constexpr int64_t kWordBytes = 4;
 
 bool IsThread(Annotation a) {
   return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ;
@@ -167,7 +170,7 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
       return refuse("threads per block", use.threads, hardware.max_threads_per_block);
     const int64_t blocks = std::max<int64_t>(1, state.stage(s).hints[ir::Hint::kMinBlocks]);
     const int64_t bulk_bytes = BulkBarrierBytes(state, s),
-                  threads = use.threads + (bulk_bytes > 0 ? ir::kCopyingThreads : 0);
+                  threads = use.threads + (bulk_bytes > 0 ? instructions::kCopyingThreads : 0);
     const int64_t registers = RegistersOfThread(threads, blocks);
     if (const int64_t least = LeastRegisters(state, s); least > registers)
       return refuse("registers for the results of a thread", least, registers);

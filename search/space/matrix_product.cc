@@ -15,6 +15,8 @@
 namespace kiln::search {
 namespace {
 
+using instructions::kThreadColumns;
+using instructions::kThreadRows;
 using ir::Expr;
 using ir::MatrixUnitScope;
 using ir::Op;
@@ -112,7 +114,8 @@ bool FindGroups(MatrixProduct& product) {
 std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
   if (op.bodies().size() != 1 || op.reduction().kind != dag::Combiner::kSum || op.axes().size() < 2)
     return std::nullopt;
-  const std::optional<ir::MatrixFactors> factors = ir::MatrixFactorsOf(op.bodies()[0]);
+  const std::optional<instructions::MatrixFactors> factors =
+      instructions::MatrixFactorsOf(op.bodies()[0]);
   if (!factors || op.type() != factors->unit->sum) return std::nullopt;
   Expr first = factors->a, second = factors->b;
   const int spatial = static_cast<int>(op.axes().size());
@@ -128,8 +131,8 @@ std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
                                                  : MatrixAxis::kColumn);
     if (product.axes.back() == MatrixAxis::kRow) rows *= op.axes()[axis].extent;
   }
-  if (product.axes.back() != MatrixAxis::kColumn || rows < kMatrixThreadRows ||
-      op.axes().back().extent < kMatrixThreadColumns * product.columns_of_thread)
+  if (product.axes.back() != MatrixAxis::kColumn || rows < kThreadRows ||
+      op.axes().back().extent < kThreadColumns * product.columns_of_thread)
     return std::nullopt;
   int64_t longest = 0;
   for (int axis = 0; axis < static_cast<int>(op.reduce_axes().size()); ++axis) {
@@ -216,12 +219,12 @@ std::span<const MatrixAxis> MatrixProduct::TiledAxes(size_t tiled) const {
 }
 
 bool HasMatrixUnits(const target::Target& target) {
-  return std::ranges::any_of(ir::MatrixUnits(), [&](const ir::MatrixUnit& unit) {
-    return target.GpuArch() >= unit.first_arch;
-  });
+  return std::ranges::any_of(
+      instructions::MatrixUnits(),
+      [&](const instructions::MatrixUnit& unit) { return target.GpuArch() >= unit.first_arch; });
 }
 
-bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit) {
+bool HasMatrixUnit(const target::Target& target, const instructions::MatrixUnit& unit) {
   return target.GpuArch() >= unit.first_arch && (!unit.rounds || target::AllowsTf32(target));
 }
 

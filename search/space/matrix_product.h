@@ -1,6 +1,6 @@
 // Which reductions matrix units can compute.
 //
-// A sum of products of two elements that a unit multiplies (compiler/ir/matrix_unit.h) is a matrix
+// A sum of products of two elements that a unit multiplies (compiler/instructions/matrix_unit.h) is a matrix
 // product: spatial axes that the first factor alone is read by are rows, those of the second alone
 // columns, those of both batches; the reduce axes are its depth. Convolutions are such products as
 // they stand: their windows are what is read, and are fetched once for all of a tile. Where an axis of rows
@@ -18,19 +18,16 @@
 #include <vector>
 
 #include "compiler/dag/dag.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/schedule/state.h"
 #include "compiler/target/target.h"
 
 namespace kiln::search {
 
-// Threads of a warp along the rows and the columns of an instruction.
-inline constexpr int64_t kMatrixThreadRows = 8, kMatrixThreadColumns = 4;
-
 enum class MatrixAxis : uint8_t { kRow, kColumn, kBatch };
 
 struct MatrixProduct {
-  const ir::MatrixUnit* unit = nullptr;
+  const instructions::MatrixUnit* unit = nullptr;
   std::vector<MatrixAxis> axes = {};  // spatial ones
   int column_axis = -1;               // the last one, or, exchanged, the only one of the columns
   int depth_axis = -1;  // the reduce axis, as a loop of the untiled stage, that tiles cut
@@ -77,7 +74,7 @@ bool HasMatrixUnits(const target::Target& target);
 bool HasWarpgroupUnits(const target::Target& target);
 // May those be used that multiply such factors? Do four warps together multiply them? For these columns lie
 // beside each other, unlike those of an NCHW image under a window that moves by two.
-bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit);
+bool HasMatrixUnit(const target::Target& target, const instructions::MatrixUnit& unit);
 bool IsForWarpgroups(const MatrixProduct& product);
 // Do they need the second factor transposed?
 bool IsTransposedForWarpgroups(const MatrixProduct& product);

@@ -4,11 +4,13 @@
 #include <bit>
 
 #include "base/numbers/integers.h"
+#include "compiler/instructions/matrix_unit.h"
 
 namespace kiln::search {
 namespace {
 
-constexpr int64_t kLanes = 8, kWarps = 4;  // threads of rows in a warp, warps of a group
+// Threads of rows in a warp, and warps of a group.
+constexpr int64_t kLanes = instructions::kThreadRows, kWarps = instructions::kWarpgroupWarps;
 
 // Where the row of a thread lies.
 int64_t PlaceOf(std::span<const RowsOfAxis> axes, int64_t thread) {

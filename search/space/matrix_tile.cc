@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/numbers/integers.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/matrix_rows.h"
 #include "search/space/stage_view.h"
@@ -15,12 +16,17 @@
 namespace kiln::search {
 namespace {
 
+using instructions::kThreadColumns;
+using instructions::kThreadRows;
+using instructions::kWarpgroupWarps;
 using ir::MatrixUnitScope;
 using schedule::State;
 
 // Of a block.
 constexpr int64_t kMaxWarps = 16, kMaxWarpColumns = 8;
-constexpr int64_t kMaxWarpgroupColumns = 32, kWarpgroupWarps = 4;
+// Tiles of 8 columns of an instruction of four warps.
+constexpr int64_t kMaxWarpgroupColumns =
+    instructions::kMostWarpgroupColumns / instructions::kTileColumns;
 // A thread has no more of the tile in registers.
 constexpr int64_t kMaxElements = 128;
 // How often rows of several axes are put in the order in which the units of four warps read them.
@@ -126,7 +132,7 @@ bool ShareRowsOut(const MatrixProduct& product, MatrixUnitScope scope,
   std::vector<int64_t> threads;
   for (int64_t warps = RandomWarps(scope, rng); threads.empty(); warps /= 2) {
     if (warps < least || warps % least != 0) return false;
-    threads = ShareOut(kMatrixThreadRows * warps, room, rows, rng);
+    threads = ShareOut(kThreadRows * warps, room, rows, rng);
   }
   for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];
   tile[rows[0]].back() = product.rows_of_thread;
@@ -182,13 +188,13 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
     if (!IsNeeded(tile[axis], extents[axis])) return {};
     row_warps *= tile[axis][1];
   }
-  row_warps /= kMatrixThreadRows;
+  row_warps /= kThreadRows;
   const int64_t warp_columns = RandomWarpColumns(scope, row_warps, rng);
   const size_t column = product.TiledColumn(extents.size());
   std::vector<int64_t>& columns = tile[column];
-  columns = {1, kMatrixThreadColumns * warp_columns, 1, product.columns_of_thread};
+  columns = {1, kThreadColumns * warp_columns, 1, product.columns_of_thread};
   const int64_t most =
-      CeilDiv(extents[column], kMatrixThreadColumns * warp_columns * product.columns_of_thread);
+      CeilDiv(extents[column], kThreadColumns * warp_columns * product.columns_of_thread);
   const int64_t room = kMaxElements / (thread_rows * product.columns_of_thread);
   std::vector<int64_t> choices;
   for (const int64_t n : ColumnTiles(scope)) {
@@ -277,8 +283,8 @@ namespace {
 
 std::string WhyNoColumns(const MatrixProduct& product, MatrixUnitScope scope,
                          std::span<const int64_t> t) {
-  const int64_t warps = t[1] / kMatrixThreadColumns;
-  const bool has_warps = t[1] % kMatrixThreadColumns == 0 && warps <= kMaxWarpColumns &&
+  const int64_t warps = t[1] / kThreadColumns;
+  const bool has_warps = t[1] % kThreadColumns == 0 && warps <= kMaxWarpColumns &&
                          std::has_single_bit(static_cast<uint64_t>(warps));
   if (!has_warps || t[2] * t[3] != product.columns_of_thread) {
     return fmt::format("its column axis has not 4, 8, 16 or 32 threads with {} neighbours each",
@@ -325,8 +331,8 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
     rows *= t[1];
     if (vrows == 0 && t[0] > 1) vrows = t[0];
   }
-  if (rows % kMatrixThreadRows != 0) return "the rows have no multiple of 8 threads";
-  if (is_warpgroup && rows % (kWarpgroupWarps * kMatrixThreadRows) != 0)
+  if (rows % kThreadRows != 0) return "the rows have no multiple of 8 threads";
+  if (is_warpgroup && rows % (kWarpgroupWarps * kThreadRows) != 0)
     return "the rows have no multiple of 32 threads, for four warps together";
   if (std::max<int64_t>(vrows, 1) * product.rows_of_thread % 2 != 0)
     return "a thread has no even number of rows";

@@ -6,7 +6,7 @@
 
 #include "base/numbers/integers.h"
 #include "compiler/dag/softmax_chain.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/lower/lower.h"
 #include "compiler/lower/warp_registers.h"
 #include "search/space/gpu_validity.h"
@@ -18,7 +18,7 @@ namespace {
 using ir::MatrixUnitScope;
 using schedule::OnlineTile;
 
-constexpr int64_t kWarpThreads = 32;
+using instructions::kWarpThreads;
 constexpr int64_t kPeriod = 1024;  // bytes; of swizzled tiles
 // Words of scores and sums that a thread has beside what it computes with; more spill.
 constexpr int64_t kMostWords = 208, kOtherWords = 40;
@@ -76,7 +76,7 @@ std::optional<OnlineTile> Moved(OnlineTile tile, const Choice& choice, int by) {
   return tile;
 }
 
-bool Multiplies(const ir::MatrixUnit& unit, ir::Type a, ir::Type b) {
+bool Multiplies(const instructions::MatrixUnit& unit, ir::Type a, ir::Type b) {
   return unit.factor == a && unit.factor == b && unit.sum == ir::kFloat32;
 }
 
@@ -85,22 +85,24 @@ bool Multiplies(const ir::MatrixUnit& unit, ir::Type a, ir::Type b) {
 bool HasOnlineMatrixUnit(const dag::Dag& dag, const target::Target& target) {
   const StatusOr<dag::SoftmaxChain> chain = dag::FindSoftmaxChain(dag);
   KILN_CHECK(chain.ok(), "{}", Message(chain.status()));
-  return std::ranges::any_of(ir::MatrixUnits(), [&](const ir::MatrixUnit& unit) {
-    return HasMatrixUnit(target, unit) &&
-           (Multiplies(unit, chain->query->type, chain->keys->type) ||
-            Multiplies(unit, chain->weight->type, chain->values->type));
-  });
+  return std::ranges::any_of(instructions::MatrixUnits(),
+                             [&](const instructions::MatrixUnit& unit) {
+                               return HasMatrixUnit(target, unit) &&
+                                      (Multiplies(unit, chain->query->type, chain->keys->type) ||
+                                       Multiplies(unit, chain->weight->type, chain->values->type));
+                             });
 }
 
 bool HasOnlineWarpgroupUnits(const dag::Dag& dag, const target::Target& target) {
   const StatusOr<dag::SoftmaxChain> chain = dag::FindSoftmaxChain(dag);
   KILN_CHECK(chain.ok(), "{}", Message(chain.status()));
   return HasWarpgroupUnits(target) &&
-         std::ranges::any_of(ir::MatrixUnits(), [&](const ir::MatrixUnit& unit) {
-           return unit.factor.bits == 16 &&
-                  Multiplies(unit, chain->query->type, chain->keys->type) &&
-                  Multiplies(unit, chain->weight->type, chain->values->type);
-         });
+         std::ranges::any_of(instructions::MatrixUnits(),
+                             [&](const instructions::MatrixUnit& unit) {
+                               return unit.factor.bits == 16 &&
+                                      Multiplies(unit, chain->query->type, chain->keys->type) &&
+                                      Multiplies(unit, chain->weight->type, chain->values->type);
+                             });
 }
 
 OnlineTile RandomOnlineTile(OnlineTile tile, double warpgroup_prob, Rng& rng) {

@@ -14,6 +14,7 @@ _COMPILER = [
     "compiler/target",
     "compiler/ir",
     "compiler/arith",
+    "compiler/instructions",
     "compiler/dag",
     "compiler/schedule",
     "compiler/lower",
@@ -67,10 +68,13 @@ TABLE = {
     "compiler/arith": [*_BASE, "compiler/ir"],
     # Formulas in texts that people write.
     "compiler/formula": [*_BASE, "compiler/ir"],
-    "compiler/dag": [*_BASE, "compiler/ir", "compiler/arith"],
-    "compiler/schedule": [*_BASE, "compiler/ir", "compiler/arith", "compiler/dag"],
+    # Instructions of GPUs: what each computes, and its text.
+    "compiler/instructions": [*_BASE, "compiler/ir", "compiler/arith"],
+    "compiler/dag": [*_BASE, "compiler/ir", "compiler/arith", "compiler/instructions"],
+    "compiler/schedule": [*_BASE, "compiler/ir", "compiler/arith", "compiler/instructions", "compiler/dag"],
     "compiler/lower": [
-        *_BASE, "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/schedule",
+        *_BASE, "compiler/target", "compiler/ir", "compiler/arith", "compiler/instructions", "compiler/dag",
+        "compiler/schedule",
     ],
     # Kernels that people wrote: their spaces, and the meaning of a point of a space.
     "compiler/handwritten": [

@@ -7,12 +7,14 @@
 #include "base/numbers/integers.h"
 #include "compiler/codegen/cuda/matrix_tile.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
-#include "compiler/ir/bulk_copies.h"
+#include "compiler/instructions/bulk_copy.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
 namespace {
 using arith::Linear;
+using instructions::kBoxAlignment;
+using instructions::kBoxPieceBytes;
 using ir::Expr;
 using ir::LoopKind;
 using ir::Op;
@@ -21,8 +23,6 @@ using ir::StmtKind;
 
 constexpr int32_t kOfPairs = 2;  // the hint's value
 constexpr int64_t kLeastSwizzleBytes = 32;
-constexpr int64_t kBoxAlignment = 128;  // in shared memory
-constexpr int64_t kPieceBytes = 16;     // that are permuted
 
 bool Uses(const Linear& form, int32_t var) {
   return std::ranges::any_of(form.terms,
@@ -139,8 +139,9 @@ Status CudaBulkCopies::FindTiles() {
   }
   if (std::ranges::count_if(tiles_, [](const Tile& tile) { return tile.pieces.has_value(); }) > 1)
     return InvalidArgument("the last rows of several tiles come in pieces, expected one");
-  if (depth_ > ir::kMaxBulkBuffers)
-    return InvalidArgument("a ring has {} buffers, at most {} can be", depth_, ir::kMaxBulkBuffers);
+  if (depth_ > instructions::kMaxBulkBuffers)
+    return InvalidArgument("a ring has {} buffers, at most {} can be", depth_,
+                           instructions::kMaxBulkBuffers);
   return OkStatus();
 }
 
@@ -322,7 +323,7 @@ StatusOr<CudaBulkCopies::Tile> CudaBulkCopies::FindTile(const Copy& copy) {
 // is padding.
 Status CudaBulkCopies::FindLastPanel(const Copy& copy, int64_t row, Tile& of) {
   if (of.pieces) return OkStatus();
-  const int64_t piece = kPieceBytes / of.map.element_bytes;
+  const int64_t piece = kBoxPieceBytes / of.map.element_bytes;
   const arith::Interval range =
       scope_.simplifier().RangeOf(exprs_.IndexOf(copy.store->indices().back()));
   const int64_t used = RoundUp(std::min(range.hi, row - 1) + 1, piece),

@@ -95,7 +95,7 @@ class CudaBulkCopies {
   int64_t persistent_blocks() const { return persistent_blocks_; }
 
   // Finds out what the tiles are: rows are interleaved once the products have been emitted. Then
-  // emits barriers at `barriers`, the address of ir::kBulkBarrierBytes, and the warp that copies.
+  // emits barriers at `barriers`, the address of instructions::kBulkBarrierBytes, and the warp that copies.
   // coordinate(kind): the text of the number of a block.
   void EmitStart(std::string_view barriers,
                  const std::function<std::string(ir::LoopKind)>& coordinate);
@@ -292,8 +292,5 @@ void CudaBulkCopies::EmitIterations(Body&& body) {
             });
       });
 }
-
-// Their definitions above the kernels.
-std::string_view BulkCopyDefinitions();
 
 }  // namespace kiln::codegen

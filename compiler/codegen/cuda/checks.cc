@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compiler/codegen/cuda/shared.h"
-#include "compiler/ir/bulk_copies.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/bulk_copy.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/target/math.h"
 
@@ -28,10 +28,10 @@ constexpr int64_t kMaxCluster = 8;  // 16 exist on some GPUs, for those who ask
 constexpr int64_t kMany = int64_t{1} << 40;
 
 void FindMatrixUnits(const ir::Program& program, Stmt stmt,
-                     std::set<const ir::MatrixUnit*>& units) {
-  if (stmt->kind == StmtKind::kStore && ir::UsesMatrixUnits(program, stmt)) {
-    const Expr product = ir::AddedBy(stmt);
-    const auto factors = product == nullptr ? std::nullopt : ir::MatrixFactorsOf(product);
+                     std::set<const instructions::MatrixUnit*>& units) {
+  if (stmt->kind == StmtKind::kStore && instructions::UsesMatrixUnits(program, stmt)) {
+    const Expr product = instructions::AddedBy(stmt);
+    const auto factors = product == nullptr ? std::nullopt : instructions::MatrixFactorsOf(product);
     if (factors) units.insert(factors->unit);
   }
   for (Stmt child : stmt->children()) FindMatrixUnits(program, child, units);
@@ -39,9 +39,9 @@ void FindMatrixUnits(const ir::Program& program, Stmt stmt,
 
 Status CheckMatrixUnits(const ir::Program& program, const ir::Kernel& kernel,
                         const target::Target& target) {
-  std::set<const ir::MatrixUnit*> units;
+  std::set<const instructions::MatrixUnit*> units;
   FindMatrixUnits(program, kernel.body, units);
-  for (const ir::MatrixUnit* unit : units) {
+  for (const instructions::MatrixUnit* unit : units) {
     const int arch = target.GpuArch();
     if (arch > 0 && arch < unit->first_arch) {
       return InvalidArgument("it uses matrix units as they are from sm_{} on, the target is sm_{}",
@@ -64,7 +64,8 @@ class Checker {
         kernel_(kernel),
         hardware_(hardware),
         // The rows and columns of a tile of matrix units: registers limit them.
-        max_vthread_(ir::UsesMatrixUnits(program, kernel.body) ? 0 : hardware.max_vthread_extent),
+        max_vthread_(
+            instructions::UsesMatrixUnits(program, kernel.body) ? 0 : hardware.max_vthread_extent),
         varies_(program.vars.size()) {}
 
   Status Run() {
@@ -92,7 +93,7 @@ class Checker {
       }
       threads *= kernel_.block[i];
     }
-    if (WantsBulkCopies(program_, kernel_)) threads += ir::kCopyingThreads;
+    if (WantsBulkCopies(program_, kernel_)) threads += instructions::kCopyingThreads;
     const int64_t limit = hardware_.max_threads_per_block > 0
                               ? std::min<int64_t>(hardware_.max_threads_per_block, kMaxThreads)
                               : kMaxThreads;
@@ -158,6 +159,7 @@ class Checker {
       }
       case StmtKind::kStore:
       case StmtKind::kSeq:
+      case StmtKind::kInstruction:
         break;
     }
     for (Stmt child : s->children()) KILN_RETURN_IF_ERROR(Check(child, vthreads, condition));
@@ -191,7 +193,7 @@ Status CheckCudaTarget(const ir::Program& program, const target::Target& target)
     const Status units = CheckMatrixUnits(program, kernel, target);
     if (!units.ok()) return InvalidArgument("kernel '{}': {}", kernel.name, Message(units));
     if (arch > 0 && arch != ir::kWarpgroupArch &&
-        ir::UsesMatrixUnits(program, kernel.body, ir::MatrixUnitScope::kWarpgroup)) {
+        instructions::UsesMatrixUnits(program, kernel.body, ir::MatrixUnitScope::kWarpgroup)) {
       return InvalidArgument(
           "kernel '{}': four warps together use matrix units as only sm_{} has them, the target is "
           "sm_{}",

@@ -169,6 +169,23 @@ TEST(Cuda, SumsOfByteProductsGoFourByFour) {
   }
 }
 
+TEST(Cuda, InstructionsAreThoseOfTheTable) {
+  const auto generate = [](std::string_view name, std::string_view value) {
+    StatusOr<ir::Program> program = ir::ParseProgram(fmt::format(
+        "program(a: input int8[4], b: input int8[4], out: output int32[1]) {{ stage s kernel k {{ "
+        "out[0] = 0 @ s instruction {} {{ for k in 0..4 {{ out[0] = out[0] + {} @ s }} }} }} }}",
+        name, value));
+    KILN_CHECK(program.ok(), "{}", Message(program.status()));
+    return GenerateCuda(*program).status();
+  };
+  EXPECT_OK(generate("dp4a", "int32(a[k])*int32(b[k])"));
+  EXPECT_THAT(generate("dp5a", "int32(a[k])*int32(b[k])"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("there is no instruction 'dp5a'")));
+  EXPECT_THAT(generate("dp4a", "int32(a[k])"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("instruction 'dp4a' does not compute what its statement says")));
+}
+
 // What a guard says makes quotients vanish.
 TEST(Cuda, GuardsSimplifyIndices) {
   const std::string text =

@@ -1,10 +1,12 @@
 #include "compiler/codegen/cuda/emit.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "compiler/codegen/cuda/instruction_text.h"
 #include "compiler/codegen/cuda/types.h"
-#include "compiler/ir/bulk_copies.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/bulk_copy.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
@@ -100,7 +102,8 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       warp_reductions_(FindWarpReductions(program, kernel)),
       unroll_(
           PlanUnrolling(program, kernel.body, kernel.block[0] * kernel.block[1] * kernel.block[2])),
-      uses_warpgroups_(ir::UsesMatrixUnits(program, kernel.body, ir::MatrixUnitScope::kWarpgroup)) {
+      uses_warpgroups_(
+          instructions::UsesMatrixUnits(program, kernel.body, ir::MatrixUnitScope::kWarpgroup)) {
   // Rounded to 16 bits nothing is left of such a weight beside that of the highest score, 1.
   if (!held_.pairs.empty()) exprs_.FlushPowers();
   // Statements may be one node: the last one is known by its place.
@@ -197,7 +200,7 @@ void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
   if (!is_dynamic) {
     barriers = names_.Unique("tile_barriers");
     blocks_.Line(fmt::format("__shared__ __align__(16) unsigned char {}[{}];", barriers,
-                             ir::kBulkBarrierBytes));
+                             instructions::kBulkBarrierBytes));
   }
   bulk_copies_.EmitStart(barriers, [this](LoopKind kind) { return Coordinate(kind); });
 }
@@ -220,6 +223,8 @@ void CudaEmitter::Emit(Stmt stmt) {
     case StmtKind::kCommit:
       preamble_.async_copies = true;
       return blocks_.Line("commit_copies();");
+    case StmtKind::kInstruction:
+      return EmitInstruction(stmt);
   }
 }
 
@@ -236,8 +241,7 @@ void CudaEmitter::EmitFor(Stmt loop) {
 
 void CudaEmitter::EmitLoop(Stmt loop) {
   if (loop->extent == 1) return Emit(loop->body());
-  if (!dot_ && EmitDotLoop(loop)) return;
-  if (!dot_ && loop->loop_kind == LoopKind::kVectorized && vector_loops_.Emit(loop)) return;
+  if (loop->loop_kind == LoopKind::kVectorized && vector_loops_.Emit(loop)) return;
   if (loop->extent <= 0) return;
   blocks_.Loop(loop->var, loop->extent, CopiesOf(loop), [&] { EmitWhole(loop->body()); });
 }
@@ -345,30 +349,14 @@ int64_t CudaEmitter::CopiesOf(Stmt loop) const {
   return copies == unroll_.copies.end() ? 0 : copies->second;
 }
 
-bool CudaEmitter::EmitDotLoop(Stmt loop) {
-  dot_ = MatchDot(loop, scope_, vectors_);
-  if (!dot_) return false;
-  const Vector& vector = dot_->vector;
-  const auto body = [&] {
-    scope_.SetValue(loop->var, vector.base);
-    Emit(loop->body());
-  };
-  if (const int64_t chunks = loop->extent / vector.lanes; chunks == 1) {
-    body();
-  } else {
-    scope_.SetName(dot_->chunk, names_.Unique(scope_.name(loop->var) + "_vec"));
-    const int64_t copies = CopiesOf(loop);
-    blocks_.Loop(dot_->chunk, chunks,
-                 copies > 1 ? std::max<int64_t>(1, copies / vector.lanes) : copies, body);
-  }
-  scope_.ResetValue(loop->var);
-  dot_.reset();
-  return true;
+void CudaEmitter::EmitInstruction(Stmt stmt) {
+  const StatusOr<std::string> text = InstructionText(program_, stmt, scope_, exprs_);
+  if (!text.ok() && refused_.ok()) refused_ = text.status();
+  if (text.ok()) blocks_.Line(*text);
 }
 
 void CudaEmitter::EmitStore(Stmt store) {
   if (EmitHeldRow(store)) return;
-  if (dot_ && dot_->store == store) return blocks_.Line(DotText(*dot_, exprs_, vectors_));
   stores_.Emit(store);
 }
 

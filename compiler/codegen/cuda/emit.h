@@ -7,7 +7,7 @@
 //   stores.h        stores of an element, copies
 //   vectors.h       which accesses are vectors
 //   vector_loops.h  vectorized loops
-//   dot.h           products of bytes, four at a time
+//   instruction_text.h  instructions that lowering has placed
 //   warp_reduce.h   reductions over threads; warp_shuffles.h their text
 //   matrix_tile.h   sums of products by matrix units; matrix_warpgroup.h those of sm_90
 //   swizzle.h       how what they read lies in shared memory
@@ -19,14 +19,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "compiler/codegen/cuda/blocks.h"
 #include "compiler/codegen/cuda/bulk_copies.h"
-#include "compiler/codegen/cuda/dot.h"
 #include "compiler/codegen/cuda/exprs.h"
 #include "compiler/codegen/cuda/matrix_tile.h"
 #include "compiler/codegen/cuda/matrix_warpgroup.h"
@@ -75,7 +73,7 @@ class CudaEmitter {
   void EmitLoop(ir::Stmt loop);
   void EmitBound(ir::Stmt loop);
   void EmitBoundInside(ir::Stmt loop);
-  bool EmitDotLoop(ir::Stmt loop);
+  void EmitInstruction(ir::Stmt stmt);
   bool EmitMatrixTile(ir::Stmt loop);
   bool EmitBulkRing(ir::Stmt loop);
   bool EmitQuadStores(ir::Stmt loop, ir::Expr where = nullptr);
@@ -117,7 +115,6 @@ class CudaEmitter {
   const WarpReductions warp_reductions_;
   const UnrollPlan unroll_;
   const bool uses_warpgroups_;
-  std::optional<Dot> dot_;                // inside of its loop
   int32_t stage_ = -1;                    // of the last comment
   ThreadsAround threads_;                 // around the current statement
   int64_t copies_under_way_ = kNoCopies;  // behind the last barrier

@@ -6,29 +6,32 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
 namespace {
 using arith::Linear;
+using instructions::kWarpgroupThreads;
+using instructions::kWarpgroupWarps;
 using ir::Expr;
 using ir::Op;
 using ir::Stmt;
 
-// Of an instruction.
-constexpr int64_t kRows = 8, kColumns = 4;  // of threads
+// Of an instruction: threads.
+constexpr int64_t kRows = instructions::kThreadRows, kColumns = instructions::kThreadColumns;
 // Accumulators of a thread: more than the registers that it can have.
 constexpr int64_t kMaxElements = 256;
 
-std::optional<ir::MatrixFactors> FactorsOf(Stmt store) {
-  const Expr product = ir::AddedBy(store);
-  return product == nullptr ? std::nullopt : ir::MatrixFactorsOf(product);
+std::optional<instructions::MatrixFactors> FactorsOf(Stmt store) {
+  const Expr product = instructions::AddedBy(store);
+  return product == nullptr ? std::nullopt : instructions::MatrixFactorsOf(product);
 }
 
 // "float16 in float32, ..."
 std::string UnitNames() {
   std::string names;
-  for (const ir::MatrixUnit& unit : ir::MatrixUnits()) {
+  for (const instructions::MatrixUnit& unit : instructions::MatrixUnits()) {
     names += fmt::format("{}{} in {}", names.empty() ? "" : ", ", ir::TypeName(unit.factor),
                          ir::TypeName(unit.sum));
   }
@@ -112,7 +115,7 @@ bool IsCopies(Stmt stmt) {
 
 bool IsForMatrixUnits(const ir::Program& program, Stmt store) {
   return program.stages[static_cast<size_t>(store->stage)].hints[ir::Hint::kMatrixUnit] != 0 &&
-         ir::AddedBy(store) != nullptr;
+         instructions::AddedBy(store) != nullptr;
 }
 
 // ---- matching
@@ -152,7 +155,7 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
   tile.store = nest.store;
   tile.order = order;
   if (nest.body != nest.store) return InvalidArgument("conditions stand inside of the tile");
-  const std::optional<ir::MatrixFactors> factors = FactorsOf(nest.store);
+  const std::optional<instructions::MatrixFactors> factors = FactorsOf(nest.store);
   if (!factors || exprs_.buffer(nest.store->slot).type != factors->unit->sum) {
     return InvalidArgument(
         "it is no sum of products of two elements of one type, each converted to that of the sum, "

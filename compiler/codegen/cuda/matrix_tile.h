@@ -7,7 +7,7 @@
 //
 // in a loop over the threads of a block. As a program it is what every thread computes for itself.
 // The 32 threads of a warp compute the same together, where what they have fits the fragments of
-// the instruction for the type of the factors (compiler/ir/matrix_unit.h). For all of them (PTX ISA,
+// the instruction for the type of the factors (compiler/instructions/matrix_unit.h). For all of them (PTX ISA,
 // "Matrix Fragments for mma") thread t of a warp has of the result the rows t/4 and t/4 + 8 and the
 // columns t%4*2 and t%4*2 + 1. Which rows of the matrix these are is all the same to the instruction,
 // so that a tile is one of the schedule:
@@ -46,7 +46,7 @@
 #include "compiler/codegen/cuda/tile_order.h"
 #include "compiler/codegen/cuda/vectors.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/program.h"
 #include "compiler/lower/warp_registers.h"
 
@@ -135,7 +135,7 @@ class CudaMatrixTiles {
     size_t group = 2;         // places that are read by one row
   };
   struct Tile {
-    const ir::MatrixUnit* unit = nullptr;
+    const instructions::MatrixUnit* unit = nullptr;
     ir::Stmt store = nullptr;
     std::vector<ir::Stmt> around;  // reduction loops but for the innermost one
     std::vector<ir::Stmt> inside;  // loops over the elements of a thread
@@ -161,7 +161,7 @@ class CudaMatrixTiles {
     SumsApart sums_apart = {};
 
     bool has_warps() const {
-      return num_threads > (is_warpgroup ? kWarpgroupThreads : kWarpThreads);
+      return num_threads > (is_warpgroup ? instructions::kWarpgroupThreads : kWarpThreads);
     }
     int64_t depth() const { return unit->depth(); }
     int64_t steps() const { return k_loop->extent / depth(); }

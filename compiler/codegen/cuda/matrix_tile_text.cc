@@ -3,10 +3,13 @@
 
 #include "compiler/codegen/cuda/buffer_use.h"
 #include "compiler/codegen/cuda/matrix_tile.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
 namespace {
+using instructions::kWarpgroupThreads;
+using instructions::kWarpgroupWarps;
 
 // The function that loads tiles by ldmatrix.
 std::string_view LoadName(bool is_transposed) {

@@ -6,8 +6,10 @@ namespace kiln::codegen {
 namespace {
 using arith::Linear;
 
-constexpr int64_t kMaxColumns = 256, kColumnsOfTile = 8, kLeastSwizzleBytes = 32;
-constexpr int64_t kRowsOfTile = 64, kPieceBytes = 16;
+constexpr int64_t kMaxColumns = instructions::kMostWarpgroupColumns,
+                  kColumnsOfTile = instructions::kTileColumns,
+                  kRowsOfTile = instructions::kWarpgroupRows;
+constexpr int64_t kLeastSwizzleBytes = 32, kPieceBytes = 16;
 // Steps that are unrolled where operands come through registers, and those of which products are under way
 // together. More of them have no room beside the sums: the assembler would let each product wait for the one
 // before.

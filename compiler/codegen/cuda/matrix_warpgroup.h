@@ -37,11 +37,9 @@
 #include "compiler/codegen/cuda/names.h"
 #include "compiler/codegen/cuda/scope.h"
 #include "compiler/codegen/cuda/swizzle.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 
 namespace kiln::codegen {
-
-inline constexpr int64_t kWarpgroupWarps = 4, kWarpgroupThreads = 128;
 
 // What a descriptor says of a factor.
 struct WarpgroupFactor {
@@ -93,7 +91,7 @@ struct WarpgroupText {
   std::vector<Rows> rows;                          // each is 64 rows
   std::string sums;                                // the array of all
   SumsApart sums_apart = {};
-  const ir::MatrixUnit* unit = nullptr;
+  const instructions::MatrixUnit* unit = nullptr;
   WarpgroupFactor factor;                            // the second one
   std::optional<WarpgroupFactor> first_factor = {};  // none: it is in registers
   // Steps that are written out, without loops, since what each thread has of the first factor is in

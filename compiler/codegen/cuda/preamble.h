@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "compiler/codegen/cuda/warpgroup_units.h"
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
+#include "compiler/instructions/warpgroup_unit.h"
 
 namespace kiln::codegen {
 
@@ -23,10 +23,10 @@ struct CudaPreamble {
   bool cluster = false;       // sm_90: blocks of a cluster
   bool block_order = false;
   bool bulk_copies = false;                         // sm_90
-  WarpgroupUnits warpgroup_units;                   // sm_90a
+  instructions::WarpgroupUnits warpgroup_units;     // sm_90a
   std::map<std::string, std::string> vector_types;  // name -> definition
   // Whose products of tiles they use, in the order of their table.
-  std::set<const ir::MatrixUnit*> matrix_units;
+  std::set<const instructions::MatrixUnit*> matrix_units;
   bool flushed_powers = false;
   bool unzips_bytes = false;  // of their tiles
   bool quads = false;         // of their results

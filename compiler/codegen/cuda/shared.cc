@@ -5,7 +5,7 @@
 
 #include "base/numbers/integers.h"
 #include "compiler/codegen/cuda/swizzle.h"
-#include "compiler/ir/bulk_copies.h"
+#include "compiler/instructions/bulk_copy.h"
 #include "compiler/lower/warp_registers.h"
 
 namespace kiln::codegen {
@@ -58,7 +58,7 @@ SharedLayout LayOutShared(const ir::Program& program, const ir::Kernel& kernel) 
   }
   if (WantsBulkCopies(program, kernel)) {
     layout.bulk_barriers = layout.bytes;
-    layout.bytes += ir::kBulkBarrierBytes;
+    layout.bytes += instructions::kBulkBarrierBytes;
   }
   return layout;
 }

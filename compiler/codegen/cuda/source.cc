@@ -13,8 +13,9 @@
 #include "compiler/codegen/cuda/tile_order.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/codegen/used_slots.h"
-#include "compiler/ir/bulk_copies.h"
+#include "compiler/instructions/bulk_copy.h"
 #include "compiler/ir/scalar.h"
+#include "compiler/lower/place_instructions.h"
 #include "compiler/target/registers.h"
 
 namespace kiln::codegen {
@@ -84,8 +85,8 @@ class Generator {
     launch.unrolled_cost = emitter.unrolling().cost;
     const CudaBulkCopies& bulk = emitter.bulk_copies();
     if (bulk.is_used()) {
-      launch.copying_threads = ir::kCopyingThreads;
-      launch.block[0] += ir::kCopyingThreads;
+      launch.copying_threads = instructions::kCopyingThreads;
+      launch.block[0] += instructions::kCopyingThreads;
       launch.tensor_maps = bulk.maps();
       if (bulk.has_pairs()) launch.cluster = 2;
       if (bulk.persistent_blocks() > 0) launch.grid[0] = bulk.persistent_blocks();
@@ -205,6 +206,7 @@ StatusOr<CudaSource> GenerateCuda(const ir::Program& program, const CudaOptions&
   ir::PassRunner passes(options.instruments);
   KILN_RETURN_IF_ERROR(passes.Run("sink-register-loops", arranged, SinkRegisterLoops));
   KILN_RETURN_IF_ERROR(passes.Run("double-buffer-operands", arranged, DoubleBufferOperands));
+  KILN_RETURN_IF_ERROR(passes.Run("place-instructions", arranged, lower::PlaceInstructions));
   return Generator(arranged, options).Run();
 }
 

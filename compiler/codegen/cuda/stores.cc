@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <forward_list>
 
+#include "compiler/instructions/async_copy.h"
+
 namespace kiln::codegen {
 using ir::Expr;
 using ir::Op;
@@ -24,7 +26,7 @@ void CudaStores::Emit(Stmt store) {
 
 bool CudaStores::EmitCopy(Stmt store, const std::string& to, int lanes) {
   const int64_t bytes = lanes * store->value()->type.bytes();
-  if (bytes != 4 && bytes != 8 && bytes != 16) return false;
+  if (!instructions::IsAsyncCopySize(bytes)) return false;
   Expr value = store->value();
   std::forward_list<arith::FactScope> facts;  // the innermost first, as they have to end
   std::string conditions;

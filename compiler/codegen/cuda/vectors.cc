@@ -1,8 +1,8 @@
 #include "compiler/codegen/cuda/vectors.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "compiler/arith/multiple.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/ir/traverse.h"
 
@@ -208,23 +208,8 @@ std::string CudaVectors::Value(Expr e, const Vector& vector) {
                      side(2));
 }
 
-int64_t CudaVectors::MultipleOf(Expr e) {
-  if (e->is_const_int()) return std::abs(e->int_value);
-  switch (e->op) {
-    case Op::kMul:
-      return std::max<int64_t>(1, MultipleOf(e->arg(0)) * MultipleOf(e->arg(1)) & 0xffff);
-    case Op::kFloorMod:
-      return std::gcd(MultipleOf(scope_.simplifier().ToLinear(e->arg(0))), MultipleOf(e->arg(1)));
-    default:
-      return 1;
-  }
-}
-
 int64_t CudaVectors::MultipleOf(const Linear& e) {
-  int64_t result = std::abs(e.constant);
-  for (const arith::Term& term : e.terms)
-    result = std::gcd(result, std::abs(term.coefficient) % (1 << 20) * MultipleOf(term.atom));
-  return result;
+  return arith::MultipleOf(scope_.simplifier(), e);
 }
 
 }  // namespace kiln::codegen

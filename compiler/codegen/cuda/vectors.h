@@ -62,7 +62,6 @@ class CudaVectors {
  private:
   bool CanVectorize(ir::Stmt body, const Vector& vector, bool must_store);
   bool CombinesInRegisters(ir::Stmt seq) const;
-  int64_t MultipleOf(ir::Expr e);
 
   CudaScope& scope_;
   CudaExprs& exprs_;

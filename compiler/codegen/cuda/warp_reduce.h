@@ -14,11 +14,12 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
 
-inline constexpr int64_t kWarpThreads = 32;
+inline constexpr int64_t kWarpThreads = instructions::kWarpThreads;
 
 // Several values may be reduced together: a tree for each.
 struct WarpReduction {

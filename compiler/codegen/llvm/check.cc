@@ -28,6 +28,9 @@ Status CheckStmt(const ir::Program& program, Stmt stmt, std::vector<bool>& alloc
     case StmtKind::kCommit:
       return InvalidArgument(
           "the program has a barrier between GPU threads, which a CPU does not have");
+    case StmtKind::kInstruction:
+      return InvalidArgument("the program has instruction '{}' of a GPU, which a CPU does not have",
+                             program.instructions[static_cast<size_t>(stmt->instruction)]);
     case StmtKind::kAlloc:
       allocated[static_cast<size_t>(stmt->slot)] = true;
       break;

@@ -42,6 +42,7 @@ void Emitter::EmitStmt(Stmt stmt) {
       return;
     case StmtKind::kBarrier:
     case StmtKind::kCommit:
+    case StmtKind::kInstruction:
       break;
   }
   KILN_CHECK(false, "statement kind {} in a CPU program", static_cast<int>(stmt->kind));

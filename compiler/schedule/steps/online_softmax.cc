@@ -1,4 +1,5 @@
 #include "compiler/dag/softmax_chain.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
@@ -22,7 +23,7 @@ Status CheckRange(std::string_view what, int found, int most) {
 
 // Four warps together must have 64 rows that follow each other.
 Status CheckMatrixUnit(const OnlineTile& tile) {
-  constexpr int kWarpgroupWarps = 4;
+  constexpr auto kWarpgroupWarps = static_cast<int>(instructions::kWarpgroupWarps);
   const int unit = static_cast<int>(tile.matrix_unit);
   if (unit < 0 || unit > static_cast<int>(ir::MatrixUnitScope::kWarpgroup))
     return InvalidArgument("matrix unit {}; expected 0, 1 (of one warp) or 2 (of four)", unit);

@@ -1,29 +1,35 @@
-#include "compiler/ir/matrix_unit.h"
+#include "compiler/instructions/matrix_unit.h"
 
 #include <algorithm>
 
-namespace kiln::ir {
+namespace kiln::instructions {
 namespace {
+using ir::Expr;
+using ir::MatrixUnitScope;
+using ir::Op;
+using ir::Program;
+using ir::Stmt;
+using ir::StmtKind;
 
 // Hopper's units keep about 14 bits of sums of 8-bit floats (DeepSeek-V3 Technical Report, arXiv
 // 2412.19437, section 3.3.2).
 constexpr int kFloat8SumBits = 14;
 
 constexpr MatrixUnit kUnits[] = {
-    {.name = "f16", .factor = kFloat16, .sum = kFloat32, .speed = 16},
-    {.name = "bf16", .factor = kBFloat16, .sum = kFloat32, .speed = 16},
-    {.name = "tf32", .factor = kFloat32, .sum = kFloat32, .speed = 8, .rounds = true},
-    {.name = "s8", .factor = kInt8, .sum = kInt32, .speed = 32},
-    {.name = "u8", .factor = kUInt8, .sum = kInt32, .speed = 32},
+    {.name = "f16", .factor = ir::kFloat16, .sum = ir::kFloat32, .speed = 16},
+    {.name = "bf16", .factor = ir::kBFloat16, .sum = ir::kFloat32, .speed = 16},
+    {.name = "tf32", .factor = ir::kFloat32, .sum = ir::kFloat32, .speed = 8, .rounds = true},
+    {.name = "s8", .factor = ir::kInt8, .sum = ir::kInt32, .speed = 32},
+    {.name = "u8", .factor = ir::kUInt8, .sum = ir::kInt32, .speed = 32},
     {.name = "e4m3",
-     .factor = kFloat8E4M3,
-     .sum = kFloat32,
+     .factor = ir::kFloat8E4M3,
+     .sum = ir::kFloat32,
      .speed = 32,
      .first_arch = 89,
      .sum_bits = kFloat8SumBits},
     {.name = "e5m2",
-     .factor = kFloat8E5M2,
-     .sum = kFloat32,
+     .factor = ir::kFloat8E5M2,
+     .sum = ir::kFloat32,
      .speed = 32,
      .first_arch = 89,
      .sum_bits = kFloat8SumBits},
@@ -55,7 +61,7 @@ std::optional<MatrixFactors> MatrixFactorsOf(Expr product) {
 
 bool UsesMatrixUnits(const Program& program, Stmt stmt, MatrixUnitScope least) {
   if (stmt->kind == StmtKind::kStore)
-    return MatrixUnitScopeOf(program.stages[static_cast<size_t>(stmt->stage)].hints) >= least;
+    return ir::MatrixUnitScopeOf(program.stages[static_cast<size_t>(stmt->stage)].hints) >= least;
   return std::ranges::any_of(stmt->children(),
                              [&](Stmt child) { return UsesMatrixUnits(program, child, least); });
 }
@@ -72,4 +78,4 @@ Expr AddedBy(Stmt store) {
   return nullptr;
 }
 
-}  // namespace kiln::ir
+}  // namespace kiln::instructions

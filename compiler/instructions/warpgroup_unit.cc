@@ -1,4 +1,4 @@
-#include "compiler/codegen/cuda/warpgroup_units.h"
+#include "compiler/instructions/warpgroup_unit.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,16 +7,16 @@
 #include <ranges>
 #include <string_view>
 
-namespace kiln::codegen {
+namespace kiln::instructions {
 namespace {
 
 constexpr std::string_view kWarpgroups =
     R"cuda(// From sm_90a on: products of tiles by 128 threads together, beside what they do themselves.
-// What the threads wrote to shared memory, their units see as well.
+// The units see as well what the threads wrote to shared memory.
 __device__ __forceinline__ void fence_async_proxy() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-// What is in registers before is what products behind it begin with.
+// Products behind it begin with what is in registers before.
 __device__ __forceinline__ void start_products() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -28,9 +28,9 @@ template <int kUnderWay>
 __device__ __forceinline__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kUnderWay) : "memory");
 }
-// As above, where the sums of the others are read next. The assembler rounds two sums by one instruction,
-// which it may put in front of the wait where both are in one basic block; so that a block ends here. It
-// doesn't know that each grid has blocks.
+// The same, where the sums of the others are read next. The assembler rounds two sums by one
+// instruction, which it may put in front of the wait where both are in one basic block; so that a
+// block ends here. It doesn't know that each grid has blocks.
 template <int kUnderWay>
 __device__ __forceinline__ void wait_for_sums() {
   wait_for_products<kUnderWay>();
@@ -66,13 +66,13 @@ std::string SumName(int64_t i, char constraint) {
                      i % 4 < 2 ? "low" : "high", i / 4, i % 2);
 }
 
-// Of f16 "f32.f16.f16".
-std::string TypesOf(const ir::MatrixUnit& unit) {
+// Returns "f32.f16.f16" for f16.
+std::string TypesOf(const MatrixUnit& unit) {
   return fmt::format("{0}.{1}.{1}", unit.sum.is_float() ? "f32" : "s32", unit.name);
 }
 
-// What stands behind the operands: whether to add to the sums, signs of floats, and of 16 bits which
-// factors are transposed.
+// Returns the flags behind the operands: whether to add to the sums, signs of floats, and of 16
+// bits which factors are transposed.
 std::string FlagsOf(const WarpgroupUnit& of, int64_t next_operand) {
   std::string text = "p";
   if (of.unit->sum.is_float()) text += ", 1, 1";
@@ -107,7 +107,7 @@ std::string MultiplyText(const WarpgroupUnit& of) {
       is_transposable ? ", \"n\"(kTransposed)" : "");
 }
 
-std::string SettleText(const ir::MatrixUnit& unit) {
+std::string SettleText(const MatrixUnit& unit) {
   return fmt::format(
       "template <int kCount>\n"
       "__device__ __forceinline__ void settle({} (&sums)[kCount]) {{\n"
@@ -146,4 +146,4 @@ std::string WarpgroupDefinitions(const WarpgroupUnits& units) {
   return text + "\n";
 }
 
-}  // namespace kiln::codegen
+}  // namespace kiln::instructions
