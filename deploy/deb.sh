@@ -19,7 +19,7 @@ readonly sources=deploy/deb
 # Packages of the build machine that are linked into the programs.
 readonly LINKED=(
   libabsl-dev libc-ares-dev libcli11-dev libfmt-dev libgrpc-dev libjemalloc-dev libprotobuf-dev libre2-dev
-  libseccomp-dev   libspdlog-dev libsqlite3-dev libssl-dev libstdc++-12-dev libtomlplusplus-dev libxgboost-dev libxxhash-dev
+  libseccomp-dev libspdlog-dev libsqlite3-dev libssl-dev libstdc++-12-dev libtomlplusplus-dev libxgboost-dev libxxhash-dev
   libzstd-dev liblld-19-dev llvm-19-dev nlohmann-json3-dev zlib1g-dev
 )
 version=$(dpkg-parsechangelog -l "$sources/changelog" -S Version)

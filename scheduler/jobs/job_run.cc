@@ -393,7 +393,6 @@ Status JobRun::KeepRound(const search::MeasuredRound& round) {
     progress_due_ms_ = now_ms + kKeepProgressMs;
   }
   context_.committed(job_.id);
-  context_.has_freed();
   return OkStatus();
 }
 

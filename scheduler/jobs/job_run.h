@@ -63,8 +63,6 @@ struct RunContext {
   // Called after each commit of results.
   std::function<void(const std::string& job_id)> committed;
   std::function<void()> has_device = nullptr;  // called when a run has its first device
-  // Called after each round of a search, which has freed memory.
-  std::function<void()> has_freed = nullptr;
 };
 
 class JobRun {

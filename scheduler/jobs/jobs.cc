@@ -20,8 +20,6 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr int kIdDigits = 8;
-constexpr int64_t kMemoryPauseMs =
-    1'000;  // between two looks at the memory that searches have freed
 // A job that had so many runs in a row end with the death of the process is not run again by
 // itself.
 constexpr int kMaxFruitlessRuns = 2;
@@ -115,7 +113,6 @@ Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Opt
     events_.NotifyResults(job_id);
     changed_.notify_all();  // a suspect may have a result now
   };
-  context_.has_freed = [this] { GiveMemoryBack(); };
   context_.has_device = [this] {
     std::lock_guard lock(mutex_);
     ShareTasks();
@@ -123,16 +120,6 @@ Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Opt
 }
 
 Jobs::~Jobs() { Stop(); }
-
-// The look at the heaps takes up to a few milliseconds if they have many holes, and many jobs end
-// many rounds.
-void Jobs::GiveMemoryBack() {
-  const int64_t now_ms = NowMs();
-  int64_t due_ms = memory_due_ms_;
-  if (now_ms < due_ms) return;
-  if (!memory_due_ms_.compare_exchange_strong(due_ms, now_ms + kMemoryPauseMs)) return;
-  GiveBackFreedMemory(kFreedBytesToKeep);
-}
 
 int64_t Jobs::NowMs() const { return absl::ToUnixMillis(clock_.Now()); }
 

@@ -27,7 +27,6 @@
 // it in the order of jobs, so the first of those that have begun waits for none, and goes on.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -186,8 +185,6 @@ class Jobs {
   // Returns the job's row if it goes back to the queue.
   std::optional<store::JobRow> RunJob(JobRun& run);
   void SetState(JobRun& run, store::JobState state, std::string_view message);
-  // Gives freed memory back to the system, once a second at most.
-  void GiveMemoryBack();
   int64_t NowMs() const;
 
   store::Store& store_;
@@ -196,7 +193,6 @@ class Jobs {
   Clock& clock_;
   CallbackHub callbacks_;
   RunContext context_;
-  std::atomic<int64_t> memory_due_ms_ = 0;  // GiveMemoryBack does nothing before this time
 
   std::stop_source stop_;
   mutable std::mutex mutex_;

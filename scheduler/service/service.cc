@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/process/freed_memory.h"
 #include "base/server/grpc_status.h"
 #include "compiler/dag/text.h"
 #include "compiler/schedule/fit.h"
@@ -80,7 +79,6 @@ Status SchedulerService::RunLimited(
     const grpc::ServerContext& context, ConcurrencyLimiter& calls,
     const std::function<Status(const std::stop_token&)>& work) const {
   Status status = calls.Do([&] { return stopping_ || context.IsCancelled(); }, work);
-  GiveBackFreedMemory(kFreedBytesToKeep);
   if (status.code() != StatusCode::kCancelled || !stopping_) return status;
   return Unavailable("the scheduler is stopping; try again");
 }
