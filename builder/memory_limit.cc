@@ -58,7 +58,7 @@ int64_t OwnMemoryBytes() {
     if (std::fscanf(file, "%*d %*d %*d %*d %*d %ld", &pages) != 1) pages = 0;
     std::fclose(file);
   }
-  return static_cast<int64_t>(pages) * sysconf(_SC_PAGESIZE);
+  return static_cast<int64_t>(pages) * sysconf(_SC_PAGESIZE) - RetainedBytes();
 }
 
 void ReportOutOfMemory() { std::set_new_handler(OnOutOfMemory); }

@@ -22,9 +22,11 @@ class MemoryLimit {
   uint64_t before_;
 };
 
-// Returns the writable private memory that the process has now. Up to 256 MiB of it may be free:
-// getting that much back from the system page by page would take a tenth of the next build's time.
-// More free memory is given back.
+// Returns the writable private memory that the process has now, without address space that has no
+// memory behind it. A build takes such space again before it asks the system for more, so a limit
+// of this and N more bytes leaves it N bytes. Up to 256 MiB of the memory may be free: getting that
+// much back from the system page by page would take a tenth of the next build's time. More free
+// memory is given back.
 int64_t OwnMemoryBytes();
 
 // Makes a failed `new` say on stderr that the memory limit was reached, and abort, from now on.

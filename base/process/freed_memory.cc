@@ -6,19 +6,12 @@
 
 #include "base/status.h"
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// The allocator reads this when the process starts. Memory that is given back leaves the address
-// space, too, because the limit of a build counts all private pages (builder/memory_limit.h).
-extern "C" {
-const char* malloc_conf = "retain:false";
-}
-#endif
-
 namespace kiln {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
 void GiveBackFreedMemory(int64_t) {}
+int64_t RetainedBytes() { return 0; }
 
 #else
 
@@ -30,6 +23,12 @@ constexpr char kPurgeAll[] = "arena." KILN_STRING_OF(MALLCTL_ARENAS_ALL) ".purge
 #undef KILN_STRING_OF
 #undef KILN_STRING
 
+// The statistics are those of the last epoch. Writing any value begins a new one.
+void BeginEpoch() {
+  uint64_t epoch = 1;
+  KILN_CHECK(mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch) == 0);
+}
+
 int64_t Statistic(const char* name) {
   size_t value = 0, size = sizeof value;
   KILN_CHECK(mallctl(name, &value, &size, nullptr, 0) == 0, "the allocator has no {}", name);
@@ -39,12 +38,15 @@ int64_t Statistic(const char* name) {
 }  // namespace
 
 void GiveBackFreedMemory(int64_t keep_bytes) {
-  // The statistics are those of the last epoch. Writing any value begins a new one.
-  uint64_t epoch = 1;
-  KILN_CHECK(mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch) == 0);
+  BeginEpoch();
   const int64_t freed_bytes = Statistic("stats.resident") - Statistic("stats.active");
   if (freed_bytes <= keep_bytes) return;
   KILN_CHECK(mallctl(kPurgeAll, nullptr, nullptr, nullptr, 0) == 0);
+}
+
+int64_t RetainedBytes() {
+  BeginEpoch();
+  return Statistic("stats.retained");
 }
 
 #endif

@@ -21,4 +21,8 @@ inline constexpr int64_t kFreedBytesToKeep = int64_t{256} << 20;
 // microseconds for each heap. Thread-safe.
 void GiveBackFreedMemory(int64_t keep_bytes = 0);
 
+// Returns the bytes of address space that have no memory behind them and that the allocator takes
+// again before it asks the system for more. Thread-safe.
+int64_t RetainedBytes();
+
 }  // namespace kiln
