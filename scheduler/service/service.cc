@@ -175,11 +175,8 @@ Status SchedulerService::Watch(const v1::WatchJobRequest& request, grpc::ServerC
   options.job_id = request.job_id();
   options.from_trial = request.from_trial();
   options.cancelled = [&] { return context.IsCancelled(); };
-  options.write = [&](const v1::JobEvent& event, bool more) {
-    // Events that come together leave together.
-    grpc::WriteOptions how;
-    if (more) how.set_buffer_hint();
-    return stream.Exchange([&] { return writer.Write(event, how); });
+  options.write = [&](const v1::JobEvent& event) {
+    return stream.Exchange([&] { return writer.Write(event); });
   };
   return scheduler::WatchJob(store_, jobs_, events_, options);
 }

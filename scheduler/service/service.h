@@ -204,14 +204,12 @@ class SchedulerService : public v1::Scheduler::Service {
               grpc::ServerWriter<v1::Record>& writer);
   Status ListAutotvm(const v1::ListAutotvmRecordsRequest& request, grpc::ServerContext& context,
                      grpc::ServerWriter<v1::AutotvmLine>& writer);
-  // Sends one message of a stream that ends by itself. Messages go out together, once they fill a
-  // packet or the stream ends. The stream ends if this returns an error.
+  // Sends one message of a stream. The stream ends if this returns an error.
   template <typename Message>
   Status Send(const Message& message, grpc::ServerContext& context, Streams::Stream& stream,
               grpc::ServerWriter<Message>& writer) {
     if (stopping_) return Unavailable("the scheduler is stopping; try again");
-    const auto together = grpc::WriteOptions().set_buffer_hint();
-    if (context.IsCancelled() || !stream.Exchange([&] { return writer.Write(message, together); }))
+    if (context.IsCancelled() || !stream.Exchange([&] { return writer.Write(message); }))
       return GoneStatus();
     return OkStatus();
   }

@@ -28,11 +28,9 @@ class Watch {
       const uint64_t seen = events_.version(options_.job_id);
       if (IsStatusDue()) {
         KILN_ASSIGN_OR_RETURN(const bool final, SendAll());
-        KILN_RETURN_IF_ERROR(WriteHeld(/*more=*/false));
         if (final) return OkStatus();
       } else {
         KILN_RETURN_IF_ERROR(SendRecords());
-        KILN_RETURN_IF_ERROR(WriteHeld(/*more=*/false));
       }
       KILN_RETURN_IF_ERROR(Wait(seen));
     }
@@ -131,17 +129,10 @@ class Watch {
     }
     if (record != nullptr) *event.mutable_record() = store::RecordMessage(*record);
     if (round != nullptr) *event.mutable_round() = store::RoundMessage(*round);
-    KILN_RETURN_IF_ERROR(WriteHeld(/*more=*/true));
+    if (!options_.write(event)) return Gone();
     sent_any_ = true;
-    if (event.has_status()) sent_ = event.status();
-    held_ = std::move(event);
+    if (event.has_status()) sent_ = std::move(*event.mutable_status());
     return OkStatus();
-  }
-
-  // An event is held until it is known whether another one comes with it.
-  Status WriteHeld(bool more) {
-    if (!held_.has_value()) return OkStatus();
-    return options_.write(*std::exchange(held_, std::nullopt), more) ? OkStatus() : Gone();
   }
 
   Status Wait(uint64_t seen) {
@@ -174,7 +165,6 @@ class Watch {
   absl::Time status_time_ = absl::InfinitePast();   // when the status was read last
   absl::Time results_time_ = absl::InfinitePast();  // when the last record was sent
   std::optional<v1::JobStatus> unsent_;             // a status that no event has carried yet
-  std::optional<v1::JobEvent> held_;                // the last event, not yet written
   bool sent_any_ = false;
   v1::JobStatus sent_;  // the last status that was sent
 };

@@ -17,9 +17,8 @@ namespace kiln::scheduler {
 struct WatchOptions {
   std::string job_id;
   uint32_t from_trial = 0;
-  std::function<bool()> cancelled;  // asked several times a second
-  // Writes an event, after which `more` come at once or not. Returns false if the watcher is gone.
-  std::function<bool(const v1::JobEvent&, bool more)> write;
+  std::function<bool()> cancelled;                 // asked several times a second
+  std::function<bool(const v1::JobEvent&)> write;  // returns false if the watcher is gone
 };
 
 // Streams until the job has ended and everything was written. NotFound if there is no such job,
