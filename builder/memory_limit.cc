@@ -14,6 +14,9 @@
 namespace kiln::builder {
 namespace {
 
+// Free memory that the next build takes again.
+constexpr int64_t kKeptBytes = int64_t{256} << 20;
+
 void SetSoftLimit(uint64_t bytes) {
   rlimit limit;
   KILN_CHECK(getrlimit(RLIMIT_DATA, &limit) == 0);
@@ -51,7 +54,7 @@ MemoryLimit::~MemoryLimit() {
 }
 
 int64_t OwnMemoryBytes() {
-  GiveBackFreedMemory(kFreedBytesToKeep);
+  GiveBackFreedMemory(kKeptBytes);
   // The columns of statm, in pages: size, resident, shared, text, 0, data and stack.
   long pages = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "re"); file != nullptr) {

@@ -69,5 +69,7 @@ install_portable() {
   [[ -f $1 ]] || stop "$1 is not there"
   install -D -m 755 "$1" "$2"
   strip --remove-section=.comment --remove-section=.note "$2"
-  [[ -n ${any_libraries:-} ]] || check_portable "$2"
+  [[ -z ${any_libraries:-} ]] || return 0
+  check_portable "$2"
+  [[ $2 == *.so ]] || "$2" --help >/dev/null || stop "$2 does not start on this machine"
 }

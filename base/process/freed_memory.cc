@@ -1,8 +1,10 @@
 #include "base/process/freed_memory.h"
 
+#include <fmt/format.h>
 #include <jemalloc/jemalloc.h>
 
 #include <cstddef>
+#include <string>
 
 #include "base/status.h"
 
@@ -16,12 +18,6 @@ int64_t RetainedBytes() { return 0; }
 #else
 
 namespace {
-
-#define KILN_STRING(x) #x
-#define KILN_STRING_OF(x) KILN_STRING(x)
-constexpr char kPurgeAll[] = "arena." KILN_STRING_OF(MALLCTL_ARENAS_ALL) ".purge";
-#undef KILN_STRING_OF
-#undef KILN_STRING
 
 // The statistics are those of the last epoch. Writing any value begins a new one.
 void BeginEpoch() {
@@ -41,7 +37,8 @@ void GiveBackFreedMemory(int64_t keep_bytes) {
   BeginEpoch();
   const int64_t freed_bytes = Statistic("stats.resident") - Statistic("stats.active");
   if (freed_bytes <= keep_bytes) return;
-  KILN_CHECK(mallctl(kPurgeAll, nullptr, nullptr, nullptr, 0) == 0);
+  const std::string purge = fmt::format("arena.{}.purge", MALLCTL_ARENAS_ALL);
+  KILN_CHECK(mallctl(purge.c_str(), nullptr, nullptr, nullptr, 0) == 0);
 }
 
 int64_t RetainedBytes() {

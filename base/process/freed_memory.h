@@ -13,9 +13,6 @@
 
 namespace kiln {
 
-// Bytes that a program that searches keeps for its next allocations.
-inline constexpr int64_t kFreedBytesToKeep = int64_t{256} << 20;
-
 // Gives all freed memory back to the system if there are more than `keep_bytes`. That takes some
 // milliseconds, in which other threads that allocate may wait. Otherwise the call takes some
 // microseconds for each heap. Thread-safe.

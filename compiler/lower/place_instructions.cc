@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,19 +40,31 @@ Stmt OnlyStore(Stmt loop) {
   return s;
 }
 
+using Bodies = std::span<const InstructionBody* const>;
+
+std::vector<const InstructionBody*> BodiesFor(int arch) {
+  std::vector<const InstructionBody*> bodies;
+  for (const InstructionBody& body : instructions::InstructionBodies()) {
+    if (body.row->first_arch <= arch) bodies.push_back(&body);
+  }
+  return bodies;
+}
+
 // Returns true if some store in the statement has the form of what an instruction computes.
-bool MayHoldInstructions(Stmt s) {
+bool MayHoldInstructions(Bodies bodies, Stmt s) {
   if (s->kind == StmtKind::kStore) {
-    return std::ranges::any_of(instructions::InstructionBodies(), [&](const InstructionBody& body) {
-      return instructions::MatchStore(body, s).has_value();
+    return std::ranges::any_of(bodies, [&](const InstructionBody* body) {
+      return instructions::MatchStore(*body, s).has_value();
     });
   }
-  return std::ranges::any_of(s->children(), MayHoldInstructions);
+  return std::ranges::any_of(s->children(),
+                             [&](Stmt child) { return MayHoldInstructions(bodies, child); });
 }
 
 class Placer {
  public:
-  explicit Placer(ir::Program& program) : program_(program), pool_(*program.pool) {
+  Placer(ir::Program& program, Bodies bodies)
+      : program_(program), bodies_(bodies), pool_(*program.pool) {
     for (const ir::LoopVar& var : program.vars)
       values_.push_back(simplifier_.Var(simplifier_.AddVar(var.extent)));
   }
@@ -79,10 +92,10 @@ class Placer {
     if (store == nullptr || !store->value()->type.is_int()) return nullptr;
     const ir::ProgramStage& stage = program_.stages[static_cast<size_t>(store->stage)];
     if (stage.hints[ir::Hint::kMatrixUnit] != 0) return nullptr;
-    for (const InstructionBody& body : instructions::InstructionBodies()) {
-      if (loop->extent % body.loop->extent != 0) continue;
-      const std::optional<Operands> operands = instructions::MatchStore(body, store);
-      if (operands && HasPlaces(body, *operands, loop)) return Place(body, loop, store);
+    for (const InstructionBody* body : bodies_) {
+      if (loop->extent % body->loop->extent != 0) continue;
+      const std::optional<Operands> operands = instructions::MatchStore(*body, store);
+      if (operands && HasPlaces(*body, *operands, loop)) return Place(*body, loop, store);
     }
     return nullptr;
   }
@@ -162,6 +175,7 @@ class Placer {
   }
 
   ir::Program& program_;
+  const Bodies bodies_;
   ir::ExprPool& pool_;
   ir::ExprPool simplified_;
   arith::Simplifier simplifier_{simplified_};
@@ -171,10 +185,13 @@ class Placer {
 
 }  // namespace
 
-void PlaceInstructions(ir::Program& program) {
-  const auto may_hold = [](const ir::Kernel& kernel) { return MayHoldInstructions(kernel.body); };
+void PlaceInstructions(ir::Program& program, int arch) {
+  const std::vector<const InstructionBody*> bodies = BodiesFor(arch);
+  const auto may_hold = [&](const ir::Kernel& kernel) {
+    return MayHoldInstructions(bodies, kernel.body);
+  };
   if (std::ranges::none_of(program.kernels, may_hold)) return;
-  Placer placer(program);
+  Placer placer(program, bodies);
   for (ir::Kernel& kernel : program.kernels) {
     if (may_hold(kernel)) kernel.body = placer.Rewrite(kernel.body);
   }

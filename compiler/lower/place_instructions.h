@@ -22,9 +22,10 @@
 
 namespace kiln::lower {
 
-// Places the instructions of a GPU program. Stages whose sums matrix units compute are left as they
-// are. New statements and variables are the program's, so its pool must be its own. Cost: a few
-// simplified addresses for each loop around a store that an instruction computes.
-void PlaceInstructions(ir::Program& program);
+// Places the instructions that GPUs of architecture `arch` have (90 is sm_90). Stages whose sums
+// matrix units compute are left as they are. New statements and variables are the program's, so its
+// pool must be its own. Cost: a few simplified addresses for each loop around a store that an
+// instruction computes.
+void PlaceInstructions(ir::Program& program, int arch);
 
 }  // namespace kiln::lower

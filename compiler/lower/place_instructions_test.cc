@@ -33,10 +33,10 @@ ir::Program Parse(std::string_view sums, std::string_view head = kHead) {
   return *std::move(program);
 }
 
-ir::Program Placed(const ir::Program& program) {
+ir::Program Placed(const ir::Program& program, int arch = 70) {
   ir::Program placed = program;
   placed.pool = std::make_shared<ir::ExprPool>();
-  PlaceInstructions(placed);
+  PlaceInstructions(placed, arch);
   EXPECT_OK(ir::Verify(placed));
   return placed;
 }
@@ -112,6 +112,13 @@ TEST(PlaceInstructions, OtherLoopsStayAsTheyAre) {
     const ir::Program program = Parse(text);
     EXPECT_TRUE(ir::Equal(Placed(program), program)) << text;
   }
+}
+
+TEST(PlaceInstructions, AnOlderArchitectureHasNone) {
+  const ir::Program program = Parse(
+      "for k in 0..16 { for j in 0..2 { acc[j] = acc[j] + int32(a[t, k])*int32(b[j, k]) @ s } }");
+  EXPECT_TRUE(ir::Equal(Placed(program, 60), program));
+  EXPECT_FALSE(ir::Equal(Placed(program, 61), program));
 }
 
 TEST(PlaceInstructions, MatrixUnitsAndRegistersHaveNone) {

@@ -5,6 +5,8 @@
 
 #include "base/numbers/rng.h"
 #include "base/status_testing.h"
+#include "proto/job_defaults.h"
+#include "scheduler/dispatch/dispatch.h"
 #include "store/memory_store.h"
 #include "store/record_testing.h"
 
@@ -77,6 +79,14 @@ TEST_F(WatchStartTest, MissesNoTrialIfManyWereDeleted) {
   for (uint32_t from = 0; from <= 2'600; from += 200) {
     EXPECT_LE(ReadInVain(from), int64_t{kMostInFlight} + std::ssize(deleted) + 1) << from;
   }
+}
+
+// The start relies on it.
+TEST_F(WatchStartTest, NoDispatcherHasMoreTrialsInFlight) {
+  const DispatchOptions options;
+  const int most = options.max_builders + static_cast<int>(kMostServedBuilds) +
+                   2 * options.max_runners + options.queued;
+  EXPECT_LE(most, static_cast<int>(kMostInFlight));
 }
 
 TEST_F(WatchStartTest, BehindAllTrialsIsBehindTheLastRecord) {

@@ -96,17 +96,18 @@ def bytes_of(row, inputs, output, dtype):
     return total
 
 
-def tune(kiln, row, folder, arguments):
-    command, _ = words_of(row)
-    name = "".join(c if c.isalnum() else "_" for c in row)
-    database = os.path.join(folder, name + ".db")
+def command_of(kiln, words, database, arguments):
+    return [kiln, "tune", *words, "--target", "cuda", "--db", database, "--trials", str(arguments.trials), "--seed",
+            str(arguments.seed), "--min-repeat-ms", "2"]
+
+
+def tune(kiln, words, database, arguments):
+    """Tunes with an empty database, and returns what a row says of it."""
     for suffix in ("", "-wal", "-shm", ".lock"):
         if os.path.exists(database + suffix):
             os.remove(database + suffix)
     started = time.monotonic()
-    run = subprocess.run(
-        [kiln, "tune", *command, "--target", "cuda", "--db", database, "--trials", str(arguments.trials), "--seed",
-         str(arguments.seed), "--min-repeat-ms", "2", "--json"], capture_output=True, text=True)
+    run = subprocess.run([*command_of(kiln, words, database, arguments), "--json"], capture_output=True, text=True)
     seconds = time.monotonic() - started
     for line in reversed(run.stdout.splitlines()):
         event = json.loads(line)
@@ -181,8 +182,9 @@ def table(rows, bandwidth, device):
     return "\n".join(lines) + "\n"
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments_of(description):
+    """The arguments of a script that tunes rows beside PyTorch; `words` are those of --only."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kiln")
     parser.add_argument("folder")
     parser.add_argument("--trials", type=int, default=150)
@@ -190,51 +192,80 @@ def main():
     parser.add_argument("--only", default="", help="rows that contain one of these words, with ; between them")
     parser.add_argument("--no-torch", action="store_true", help="no peer and no limit")
     parser.add_argument("--compile", action="store_true", help="the peer is the faster of eager and compiled")
-    parser.add_argument("--list", action="store_true", help="the rows with inputs, outputs and bytes, and no more")
+    parser.add_argument("--list", action="store_true", help="what would be tuned, and no more")
     parser.add_argument("--budget-s", type=float, default=540, help="begin no further row after so long")
     arguments = parser.parse_args()
-    wanted = [word for word in arguments.only.split(";") if word]
-    chosen = [w for w in WORKLOADS if not wanted or any(word in w[0] for word in wanted)]
+    arguments.words = [word for word in arguments.only.split(";") if word]
     os.makedirs(arguments.folder, exist_ok=True)
+    return arguments
 
-    torch, bandwidth, device = None, 0, "unknown device"
-    if not (arguments.no_torch or arguments.list):
-        import torch as imported  # pylint: disable=import-outside-toplevel
-        torch = imported
-        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-        torch.backends.cudnn.benchmark = True
-        bandwidth, device = copy_bandwidth(torch), torch.cuda.get_device_name()
-    rows, started = [], time.monotonic()
-    for name, expression in chosen:
-        if time.monotonic() - started > arguments.budget_s:
-            print(f"no time is left for {name}", file=sys.stderr)
+
+class Report:
+    """The rows so far. Each new one is printed, and NAME.json and NAME.md of the folder are written anew."""
+
+    def __init__(self, arguments, name):
+        self.arguments, self.path = arguments, os.path.join(arguments.folder, name)
+        self.torch, self.bandwidth, self.device, self.rows = None, 0, "unknown device", []
+        if not (arguments.no_torch or arguments.list):
+            import torch  # pylint: disable=import-outside-toplevel
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+            torch.backends.cudnn.benchmark = True
+            self.torch, self.bandwidth, self.device = torch, copy_bandwidth(torch), torch.cuda.get_device_name()
+        self.started = time.monotonic()
+
+    def wants(self, name):
+        return not self.arguments.words or any(word in name for word in self.arguments.words)
+
+    def has_time(self, name):
+        if time.monotonic() - self.started <= self.arguments.budget_s:
+            return True
+        print(f"no time is left for {name}", file=sys.stderr)
+        return False
+
+    def peer(self, row, measure):
+        """Adds the limit and the peer's time; `measure` takes whether the peer is compiled."""
+        if not self.torch:
+            return
+        row["limit_us"] = row["bytes"] / self.bandwidth * 1e6
+        try:
+            row["peer_us"] = measure(False)
+            if self.arguments.compile:
+                row["peer_us"] = min(row["peer_us"], measure(True))
+        except Exception as error:  # pylint: disable=broad-except
+            row["peer_error"] = str(error)[:300]
+        self.torch.cuda.empty_cache()
+
+    def add(self, row):
+        self.rows.append(row)
+        print(f"{row['name']}: {number(row['us'])} us after {row['trials']} trials, PyTorch "
+              f"{number(row.get('peer_us', 0))}, limit {number(row.get('limit_us', 0))}, {row['seconds']:.1f} s "
+              f"{row['errors'] or ''} {row.get('peer_error', '')}{'' if row['us'] else row['message']}", flush=True)
+        with open(self.path + ".json", "w", encoding="utf-8") as out:
+            json.dump({"device": self.device, "copy_bytes_per_s": self.bandwidth, "rows": self.rows}, out, indent=1)
+        with open(self.path + ".md", "w", encoding="utf-8") as out:
+            out.write(table(self.rows, self.bandwidth, self.device))
+
+    def end(self):
+        if self.rows:
+            print(table(self.rows, self.bandwidth, self.device))
+
+
+def main():
+    arguments = arguments_of(__doc__)
+    report = Report(arguments, "memory_bound")
+    for name, expression in WORKLOADS:
+        if not report.wants(name) or not report.has_time(name):
             continue
         inputs, output = tensors_of(arguments.kiln, name)
         row = {"name": name, "bytes": bytes_of(name, inputs, output, words_of(name)[1])}
         if arguments.list:
             print(name, inputs, output, row["bytes"])
             continue
-        if torch:
-            row["limit_us"] = row["bytes"] / bandwidth * 1e6
-            try:
-                row["peer_us"] = peer_us(torch, name, expression, inputs, False)
-                if arguments.compile:
-                    row["peer_us"] = min(row["peer_us"], peer_us(torch, name, expression, inputs, True))
-            except Exception as error:  # pylint: disable=broad-except
-                row["peer_error"] = str(error)[:300]
-            torch.cuda.empty_cache()
-        row.update(tune(arguments.kiln, name, arguments.folder, arguments))
-        rows.append(row)
-        print(f"{name}: {row['us']:.2f} us after {row['trials']} trials, PyTorch {row.get('peer_us', 0):.2f}, limit "
-              f"{row.get('limit_us', 0):.2f}, {row['seconds']:.1f} s {row['errors'] or ''} {row.get('peer_error', '')}"
-              f"{'' if row['us'] else row['message']}", flush=True)
-        with open(os.path.join(arguments.folder, "memory_bound.json"), "w", encoding="utf-8") as out:
-            json.dump({"device": device, "copy_bytes_per_s": bandwidth, "rows": rows}, out, indent=1)
-    if rows:
-        text = table(rows, bandwidth, device)
-        with open(os.path.join(arguments.folder, "memory_bound.md"), "w", encoding="utf-8") as out:
-            out.write(text)
-        print(text)
+        report.peer(row, lambda compiled: peer_us(report.torch, name, expression, inputs, compiled))
+        file = "".join(c if c.isalnum() else "_" for c in name) + ".db"
+        row.update(tune(arguments.kiln, words_of(name)[0], os.path.join(arguments.folder, file), arguments))
+        report.add(row)
+    report.end()
 
 
 if __name__ == "__main__":

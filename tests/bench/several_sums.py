@@ -9,14 +9,9 @@ where --compile is given. The limit is the bytes of all inputs and outputs over 
 at the start; what fits the L2 cache stays there, so a small working set can be faster than it. --list prints the
 commands and no more. Writes FOLDER/several_sums.json and .md.
 """
-import argparse
-import json
 import os
-import subprocess
-import sys
-import time
 
-from memory_bound import copy_bandwidth, median_us, number, table
+from memory_bound import Report, arguments_of, command_of, median_us, tune
 
 MOMENTS = """input x: {type}[{shape}]
 s[{kept}] = sum({summed}) ({x}, {x} * {x})
@@ -89,30 +84,6 @@ def workloads():
             yield f"{name} {shape} {kind}", kind, extents, *make(kind, extents)
 
 
-def command_of(kiln, path, database, arguments):
-    return [kiln, "tune", path, "--target", "cuda", "--db", database, "--trials", str(arguments.trials), "--seed",
-            str(arguments.seed), "--min-repeat-ms", "2"]
-
-
-def tune(kiln, path, arguments):
-    database = path.removesuffix(".te") + ".db"
-    for suffix in ("", "-wal", "-shm", ".lock"):
-        if os.path.exists(database + suffix):
-            os.remove(database + suffix)
-    started = time.monotonic()
-    run = subprocess.run([*command_of(kiln, path, database, arguments), "--json"], capture_output=True, text=True)
-    seconds = time.monotonic() - started
-    for line in reversed(run.stdout.splitlines()):
-        event = json.loads(line)
-        if event.get("event") != "end":
-            continue
-        task = event["tasks"][0]
-        return {"us": (task["best_cost_s"] or 0) * 1e6, "trials": event["trials_done"], "errors": event["errors"],
-                "seconds": seconds, "steps": task.get("steps"), "message": event["message"]}
-    return {"us": 0, "trials": 0, "errors": {"tune": run.returncode}, "seconds": seconds, "steps": None,
-            "message": run.stderr[-500:]}
-
-
 def peer_us(torch, kind, extents, expression, compiled):
     x = torch.rand(extents, device="cuda", dtype=getattr(torch, kind)) * 2 - 1
     call = eval("lambda: " + expression,  # pylint: disable=eval-used
@@ -122,57 +93,23 @@ def peer_us(torch, kind, extents, expression, compiled):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kiln")
-    parser.add_argument("folder")
-    parser.add_argument("--trials", type=int, default=150)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="rows that contain one of these words, with ; between them")
-    parser.add_argument("--no-torch", action="store_true", help="no peer and no limit")
-    parser.add_argument("--compile", action="store_true", help="the peer is the faster of eager and compiled")
-    parser.add_argument("--list", action="store_true", help="the commands, and no more")
-    parser.add_argument("--budget-s", type=float, default=540, help="begin no further row after so long")
-    arguments = parser.parse_args()
-    wanted = [word for word in arguments.only.split(";") if word]
-    os.makedirs(arguments.folder, exist_ok=True)
-
-    torch, bandwidth, device = None, 0, "unknown device"
-    if not (arguments.no_torch or arguments.list):
-        import torch as imported  # pylint: disable=import-outside-toplevel
-        torch = imported
-        bandwidth, device = copy_bandwidth(torch), torch.cuda.get_device_name()
-    rows, started = [], time.monotonic()
+    arguments = arguments_of(__doc__)
+    report = Report(arguments, "several_sums")
     for name, kind, extents, text, expression, size in workloads():
-        if wanted and not any(word in name for word in wanted):
+        if not report.wants(name) or not report.has_time(name):
             continue
         path = os.path.join(arguments.folder, name.replace(" ", "_") + ".te")
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
+        database = path.removesuffix(".te") + ".db"
         if arguments.list:
-            print(" ".join(command_of(arguments.kiln, path, path.removesuffix(".te") + ".db", arguments)))
-            continue
-        if time.monotonic() - started > arguments.budget_s:
-            print(f"no time is left for {name}", file=sys.stderr)
+            print(" ".join(command_of(arguments.kiln, [path], database, arguments)))
             continue
         row = {"name": name, "bytes": size}
-        if torch:
-            row["limit_us"] = size / bandwidth * 1e6
-            row["peer_us"] = peer_us(torch, kind, extents, expression, False)
-            if arguments.compile:
-                row["peer_us"] = min(row["peer_us"], peer_us(torch, kind, extents, expression, True))
-            torch.cuda.empty_cache()
-        row.update(tune(arguments.kiln, path, arguments))
-        rows.append(row)
-        print(f"{name}: {number(row['us'])} us after {row['trials']} trials, PyTorch {number(row.get('peer_us', 0))}, "
-              f"limit {number(row.get('limit_us', 0))}, {row['seconds']:.1f} s {row['errors'] or ''} "
-              f"{'' if row['us'] else row['message']}", flush=True)
-        with open(os.path.join(arguments.folder, "several_sums.json"), "w", encoding="utf-8") as out:
-            json.dump({"device": device, "copy_bytes_per_s": bandwidth, "rows": rows}, out, indent=1)
-    if rows:
-        text = table(rows, bandwidth, device)
-        with open(os.path.join(arguments.folder, "several_sums.md"), "w", encoding="utf-8") as out:
-            out.write(text)
-        print(text)
+        report.peer(row, lambda compiled: peer_us(report.torch, kind, extents, expression, compiled))
+        row.update(tune(arguments.kiln, [path], database, arguments))
+        report.add(row)
+    report.end()
 
 
 if __name__ == "__main__":

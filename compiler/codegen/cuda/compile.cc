@@ -200,6 +200,7 @@ StatusOr<CudaGenerated> GenerateForTarget(const ir::Program& program, const targ
   KILN_RETURN_IF_ERROR(CheckCudaTarget(program, target));
   CudaGenerated result;
   CudaOptions of_target = options;
+  of_target.arch = target.GpuArch();
   of_target.registers_per_block = target::RegistersPerBlock(target);
   KILN_ASSIGN_OR_RETURN(result.source, GenerateCuda(program, of_target));
   Compiled& interface = result.interface;

@@ -206,7 +206,8 @@ StatusOr<CudaSource> GenerateCuda(const ir::Program& program, const CudaOptions&
   ir::PassRunner passes(options.instruments);
   KILN_RETURN_IF_ERROR(passes.Run("sink-register-loops", arranged, SinkRegisterLoops));
   KILN_RETURN_IF_ERROR(passes.Run("double-buffer-operands", arranged, DoubleBufferOperands));
-  KILN_RETURN_IF_ERROR(passes.Run("place-instructions", arranged, lower::PlaceInstructions));
+  const auto place = [&](ir::Program& of) { lower::PlaceInstructions(of, options.arch); };
+  KILN_RETURN_IF_ERROR(passes.Run("place-instructions", arranged, place));
   return Generator(arranged, options).Run();
 }
 

@@ -28,6 +28,8 @@ struct CudaOptions {
   Fault fault = Fault::kNone;
   // CompileOptions; for sm_90 and later.
   bool waits_for_previous = false;
+  // Instructions of this architecture may be used: 90 is sm_90. All targets have those of sm_70.
+  int arch = 70;
   // The threads of a block have so many in all (target/registers.h); 0: as many as the device has.
   int64_t registers_per_block = 0;
   // What watches the passes; null: what the environment asks for.
