@@ -10,11 +10,13 @@
 #include "base/hash/unique_id.h"
 #include "store/best_of_jobs.h"
 #include "store/connection_pool.h"
+#include "store/group_commit.h"
 #include "store/schema.h"
 #include "store/sqlite_rows.h"
 #include "store/sqlite_snapshot.h"
 #include "store/sqlite_writes.h"
 #include "store/trial_tallies.h"
+#include "store/trial_times.h"
 
 namespace kiln::store {
 namespace {
@@ -139,6 +141,7 @@ class SqliteStore final : public Store {
   SqliteStore(std::unique_ptr<Database> writer, const sqlite::OpenOptions& options)
       : database_(std::move(writer)),
         writes_(*database_),
+        commits_(mutex_, *database_),
         readers_(database_->path(), kApplicationId, options, kMaxReaders) {}
 
   Status AddJob(const JobRow& job, std::span<const TaskRow> tasks) override {
@@ -187,15 +190,7 @@ class SqliteStore final : public Store {
   }
 
   Status SetProgress(std::string_view job_id, const JobProgress& progress) override {
-    std::lock_guard lock(mutex_);
-    KILN_ASSIGN_OR_RETURN(
-        Statement update,
-        database_->Prepare("UPDATE jobs SET ending = ?, active_s = ? WHERE id = ?"));
-    KILN_RETURN_IF_ERROR(
-        update.Bind(static_cast<int64_t>(progress.ending), progress.active_s, job_id));
-    KILN_RETURN_IF_ERROR(update.Run());
-    if (database_->changes() == 0) return NotFound("no job {}", job_id);
-    return OkStatus();
+    return commits_.Commit({.write = [&] { return writes_.UpdateProgress(job_id, progress); }});
   }
 
   StatusOr<JobRow> GetJob(std::string_view job_id) override {
@@ -244,33 +239,11 @@ class SqliteStore final : public Store {
   StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records,
                                             std::span<const ReferenceCost> costs) override {
     KILN_RETURN_IF_ERROR(CheckBatch(records));
-    std::lock_guard lock(mutex_);
-    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
-    std::vector<int64_t> ids;
-    std::set<std::string, std::less<>> jobs;
-    std::vector<std::string> begun;
-    std::vector<const Record*> added;
-    for (const Record& record : records) {
-      if (!jobs.contains(record.job_id)) {
-        KILN_RETURN_IF_ERROR(BeginTally(record.job_id));
-        KILN_ASSIGN_OR_RETURN(const bool begins, BeginsBests(record.job_id));
-        if (begins) begun.push_back(record.job_id);
-        jobs.insert(record.job_id);
-      }
-      KILN_ASSIGN_OR_RETURN(const SqliteWrites::Inserted inserted, writes_.InsertOrFind(record));
-      ids.push_back(inserted.id);
-      if (inserted.is_new) added.push_back(&record);
-    }
-    for (const ReferenceCost& cost : costs) KILN_RETURN_IF_ERROR(writes_.UpdateReferenceCost(cost));
-    for (const std::string& job : jobs) KILN_RETURN_IF_ERROR(writes_.EndFruitlessRuns(job));
-    KILN_RETURN_IF_ERROR(transaction.Commit());
-    for (const std::string& job : begun) bests_.Begin(job);
-    for (const Record* record : added) {
-      tallies_.Add(*record);
-      bests_.Add(*record);
-      bytes_.Change(record->job_id, 0, StoredBytes(*record));
-    }
-    return ids;
+    RecordBatch batch{.records = records, .costs = costs};
+    KILN_RETURN_IF_ERROR(commits_.Commit({.prepare = [&] { return Prepare(batch); },
+                                          .write = [&] { return WriteBatch(batch); },
+                                          .committed = [&] { KeepSums(batch); }}));
+    return std::move(batch.ids);
   }
 
   StatusOr<int64_t> ImportRecords(std::string_view job_id,
@@ -295,6 +268,7 @@ class SqliteStore final : public Store {
     tallies_.Forget(job_id);
     bests_.ForgetAll();
     bytes_.ForgetAll();
+    times_.ForgetAll();
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return imported;
   }
@@ -376,26 +350,12 @@ class SqliteStore final : public Store {
   }
 
   StatusOr<uint32_t> AddRound(const RoundRow& row) override {
-    std::lock_guard lock(mutex_);
-    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
-    KILN_RETURN_IF_ERROR(FindJob(*database_, row.job_id).status());
-    KILN_ASSIGN_OR_RETURN(Statement next,
-                          database_->Prepare("SELECT coalesce(max(number) + 1, 0) FROM rounds "
-                                             "WHERE job_id = ?"));
-    KILN_RETURN_IF_ERROR(next.Bind(row.job_id));
-    KILN_RETURN_IF_ERROR(next.Step().status());
-    const int64_t number = next.Int(0);
-    KILN_ASSIGN_OR_RETURN(
-        Statement insert,
-        database_->Prepare("INSERT INTO rounds (job_id, number, task_index, elapsed_s, trials, "
-                           "total_latency_s, best_s, search_s, report) "
-                           "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    KILN_RETURN_IF_ERROR(insert.Bind(row.job_id, number, row.task_index, row.elapsed_s, row.trials,
-                                     row.total_latency_s, PrintCosts(row.best_s), row.search_s,
-                                     row.report));
-    KILN_RETURN_IF_ERROR(insert.Run());
-    KILN_RETURN_IF_ERROR(transaction.Commit());
-    return static_cast<uint32_t>(number);
+    uint32_t number = 0;
+    KILN_RETURN_IF_ERROR(commits_.Commit({.write = [&]() -> Status {
+      KILN_ASSIGN_OR_RETURN(number, InsertRound(row));
+      return OkStatus();
+    }}));
+    return number;
   }
 
   StatusOr<std::vector<RoundRow>> RoundsOfJob(std::string_view job_id, uint32_t from) override {
@@ -535,28 +495,21 @@ class SqliteStore final : public Store {
 
   StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s,
                                     bool with_bytes) override {
-    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
-    KILN_ASSIGN_OR_RETURN(
-        Statement query,
-        reader->Prepare(
-            "WITH own AS (SELECT id, trials, state IN ('queued', 'running') AS unfinished, "
-            "finished_ms = 0 OR finished_ms >= ?2 * 1000 AS recent FROM jobs WHERE user = ?1) "
-            "SELECT (SELECT count(*) FROM own WHERE unfinished), "
-            "(SELECT coalesce(sum(max(trials - (SELECT count(*) FROM records WHERE job_id = "
-            "own.id), 0)), 0) FROM own WHERE unfinished), "
-            "(SELECT count(*) FROM own JOIN records r ON r.job_id = own.id WHERE recent AND "
-            "r.timestamp_s >= ?2)"));
-    KILN_RETURN_IF_ERROR(query.Bind(name, since_s));
-    KILN_RETURN_IF_ERROR(query.Step().status());
-    UserTotals totals{.unfinished_jobs = static_cast<uint32_t>(query.Int(0)),
-                      .trials_to_come = static_cast<uint64_t>(query.Int(1)),
-                      .trials_since = static_cast<uint64_t>(query.Int(2))};
-    if (!with_bytes) return totals;
-    KILN_ASSIGN_OR_RETURN(
-        const std::vector<std::string> jobs,
-        Select<std::string>(*reader, ReadText, "SELECT id FROM jobs ", "WHERE user = ?", name));
-    for (const std::string& job : jobs) {
-      KILN_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOfJob(*reader, job));
+    KILN_ASSIGN_OR_RETURN(const std::vector<JobOfUser> jobs, JobsOfUser(name, since_s));
+    UserTotals totals;
+    for (const JobOfUser& job : jobs) {
+      if (job.unfinished) {
+        KILN_ASSIGN_OR_RETURN(const TrialCounts counts, CountTrials(job.id));
+        ++totals.unfinished_jobs;
+        totals.trials_to_come +=
+            static_cast<uint64_t>(std::max<int64_t>(0, job.trials - counts.total));
+      }
+      if (job.recent) {
+        KILN_ASSIGN_OR_RETURN(const uint64_t trials, TrialsSince(job.id, since_s));
+        totals.trials_since += trials;
+      }
+      if (!with_bytes) continue;
+      KILN_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOfJob(job.id));
       totals.stored_bytes += bytes;
     }
     return totals;
@@ -708,6 +661,79 @@ class SqliteStore final : public Store {
   }
 
  private:
+  // Returns the number of the round.
+  StatusOr<uint32_t> InsertRound(const RoundRow& row) {
+    KILN_RETURN_IF_ERROR(FindJob(*database_, row.job_id).status());
+    KILN_ASSIGN_OR_RETURN(Statement next,
+                          database_->Prepare("SELECT coalesce(max(number) + 1, 0) FROM rounds "
+                                             "WHERE job_id = ?"));
+    KILN_RETURN_IF_ERROR(next.Bind(row.job_id));
+    KILN_RETURN_IF_ERROR(next.Step().status());
+    const int64_t number = next.Int(0);
+    KILN_ASSIGN_OR_RETURN(
+        Statement insert,
+        database_->Prepare("INSERT INTO rounds (job_id, number, task_index, elapsed_s, trials, "
+                           "total_latency_s, best_s, search_s, report) "
+                           "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    KILN_RETURN_IF_ERROR(insert.Bind(row.job_id, number, row.task_index, row.elapsed_s, row.trials,
+                                     row.total_latency_s, PrintCosts(row.best_s), row.search_s,
+                                     row.report));
+    KILN_RETURN_IF_ERROR(insert.Run());
+    return static_cast<uint32_t>(number);
+  }
+
+  // Records that are added, and what their transaction finds.
+  struct RecordBatch {
+    std::span<const Record> records;
+    std::span<const ReferenceCost> costs;
+    std::set<std::string, std::less<>> jobs = {};
+    // Jobs whose best records are kept from the commit on.
+    std::vector<std::string> begun = {};
+    std::vector<const Record*> added = {};
+    std::vector<int64_t> ids = {};
+  };
+
+  // Begins the sums of the batch's jobs, of which the database has no record of the transaction.
+  Status Prepare(RecordBatch& batch) {
+    batch.jobs.clear();
+    batch.begun.clear();
+    for (const Record& record : batch.records) {
+      if (batch.jobs.contains(record.job_id)) continue;
+      KILN_RETURN_IF_ERROR(BeginTally(record.job_id));
+      KILN_ASSIGN_OR_RETURN(const bool begins, BeginsBests(record.job_id));
+      if (begins) batch.begun.push_back(record.job_id);
+      batch.jobs.insert(record.job_id);
+    }
+    return OkStatus();
+  }
+
+  Status WriteBatch(RecordBatch& batch) {
+    batch.added.clear();
+    batch.ids.clear();
+    for (const Record& record : batch.records) {
+      KILN_ASSIGN_OR_RETURN(const SqliteWrites::Inserted inserted, writes_.InsertOrFind(record));
+      batch.ids.push_back(inserted.id);
+      if (inserted.is_new) batch.added.push_back(&record);
+    }
+    for (const ReferenceCost& cost : batch.costs) {
+      KILN_RETURN_IF_ERROR(writes_.UpdateReferenceCost(cost));
+    }
+    for (const std::string& job : batch.jobs) {
+      KILN_RETURN_IF_ERROR(writes_.EndFruitlessRuns(job));
+    }
+    return OkStatus();
+  }
+
+  void KeepSums(const RecordBatch& batch) {
+    for (const std::string& job : batch.begun) bests_.Begin(job);
+    for (const Record* record : batch.added) {
+      tallies_.Add(*record);
+      bests_.Add(*record);
+      bytes_.Change(record->job_id, 0, StoredBytes(*record));
+      times_.Add(record->job_id, record->timestamp_s);
+    }
+  }
+
   // Begins to keep the sums of a job that gets records, of which the database has none of this
   // transaction yet. Imported records have counts of their own.
   Status BeginTally(const std::string& job_id) {
@@ -768,15 +794,63 @@ class SqliteStore final : public Store {
     return found && query.Int(0) != 0;
   }
 
-  // Returns the bytes of the job's records. They are kept from now on, unless a write is under way:
-  // a read waits for none. The import is large, and a write would wait for its sum.
-  StatusOr<uint64_t> BytesOfJob(Database& reader, const std::string& job_id) {
-    if (const auto bytes = bytes_.Find(job_id)) return *bytes;
+  // A job of a user, as the totals of the user count it.
+  struct JobOfUser {
+    std::string id;
+    // Number of trials that the job may take.
+    int64_t trials = 0;
+    bool unfinished = false;
+    // The job may have trials of the time that is asked for.
+    bool recent = false;
+  };
+
+  StatusOr<std::vector<JobOfUser>> JobsOfUser(std::string_view user, int64_t since_s) {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    const auto read = [](const Statement& row) -> StatusOr<JobOfUser> {
+      return JobOfUser{row.Text(0), row.Int(1), row.Int(2) != 0, row.Int(3) != 0};
+    };
+    return Select<JobOfUser>(*reader, read,
+                             "SELECT id, trials, state IN ('queued', 'running'), "
+                             "finished_ms = 0 OR finished_ms >= ?2 * 1000 FROM jobs ",
+                             "WHERE user = ?1", user, since_s);
+  }
+
+  // Returns the lock under which sums of a job are read and then kept. It is not held if a write is
+  // under way, because a read waits for none, and for the import, which is large: a write would
+  // wait for its sum. The sum is not kept then.
+  std::unique_lock<std::mutex> LockToKeep(std::string_view job_id) {
     std::unique_lock lock(mutex_, std::defer_lock);
-    const bool keeps = job_id != kImport && lock.try_lock();
+    if (job_id != kImport) static_cast<void>(lock.try_lock());
+    return lock;
+  }
+
+  // Returns the number of the job's trials from `since_s` on.
+  StatusOr<uint64_t> TrialsSince(const std::string& job_id, int64_t since_s) {
+    if (const auto trials = times_.CountSince(job_id, since_s)) return *trials;
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    const std::unique_lock<std::mutex> lock = LockToKeep(job_id);
+    const auto read = [](const Statement& row) -> StatusOr<TrialTimes::Second> {
+      return TrialTimes::Second{row.Int(0), static_cast<uint64_t>(row.Int(1))};
+    };
+    KILN_ASSIGN_OR_RETURN(
+        const std::vector<TrialTimes::Second> seconds,
+        Select<TrialTimes::Second>(*reader, read, "SELECT timestamp_s, count(*) FROM records ",
+                                   "WHERE job_id = ? GROUP BY timestamp_s ORDER BY timestamp_s",
+                                   job_id));
+    if (lock.owns_lock()) times_.Begin(job_id, seconds);
+    uint64_t trials = 0;
+    for (const auto& [at_s, count] : seconds) trials += at_s >= since_s ? count : 0;
+    return trials;
+  }
+
+  // Returns the bytes of the job's records.
+  StatusOr<uint64_t> BytesOfJob(const std::string& job_id) {
+    if (const auto bytes = bytes_.Find(job_id)) return *bytes;
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    const std::unique_lock<std::mutex> lock = LockToKeep(job_id);
     KILN_ASSIGN_OR_RETURN(
         Statement query,
-        reader.Prepare(
+        reader->Prepare(
             "SELECT coalesce(sum(length(steps) + length(costs_s) + length(remeasured_costs_s) + "
             "length(message) + length(times) + length(device_state) + length(mark) + "
             "length(hardware) + length(target) + length(workload_key) + ?2), 0) "
@@ -784,7 +858,7 @@ class SqliteStore final : public Store {
     KILN_RETURN_IF_ERROR(query.Bind(job_id, kRecordBytes));
     KILN_RETURN_IF_ERROR(query.Step().status());
     const auto bytes = static_cast<uint64_t>(query.Int(0));
-    if (keeps) bytes_.Begin(job_id, bytes);
+    if (lock.owns_lock()) bytes_.Begin(job_id, bytes);
     return bytes;
   }
 
@@ -801,6 +875,7 @@ class SqliteStore final : public Store {
     tallies_.ForgetAll();
     bests_.ForgetAll();
     bytes_.ForgetAll();
+    times_.ForgetAll();
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return deleted;
   }
@@ -809,11 +884,14 @@ class SqliteStore final : public Store {
   std::mutex mutex_;
   const std::unique_ptr<Database> database_;
   SqliteWrites writes_;
+  // Commits the writes that come from many jobs at a time.
+  GroupCommit commits_;
   ConnectionPool readers_;
   // These belong to the writer, which has mutex_; all threads read them.
   TrialTallies tallies_;
   BestOfJobs bests_;
   BytesOfJobs bytes_;
+  TrialTimes times_;
 };
 
 }  // namespace

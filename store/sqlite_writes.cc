@@ -141,6 +141,16 @@ Status SqliteWrites::UpdateJob(const JobRow& job) {
   return update.Run();
 }
 
+Status SqliteWrites::UpdateProgress(std::string_view job_id, const JobProgress& progress) {
+  KILN_ASSIGN_OR_RETURN(Statement update,
+                        database_.Prepare("UPDATE jobs SET ending = ?, active_s = ? WHERE id = ?"));
+  KILN_RETURN_IF_ERROR(
+      update.Bind(static_cast<int64_t>(progress.ending), progress.active_s, job_id));
+  KILN_RETURN_IF_ERROR(update.Run());
+  if (database_.changes() == 0) return NotFound("no job {}", job_id);
+  return OkStatus();
+}
+
 Status SqliteWrites::EndFruitlessRuns(std::string_view job_id) {
   KILN_ASSIGN_OR_RETURN(Statement update,
                         database_.Prepare("UPDATE jobs SET fruitless_runs = 0 "

@@ -26,6 +26,8 @@ class SqliteWrites {
 
   // ---- jobs and tasks
   Status UpdateJob(const JobRow& job);
+  // NotFound: there is no such job.
+  Status UpdateProgress(std::string_view job_id, const JobProgress& progress);
   Status EndFruitlessRuns(std::string_view job_id);
   // AlreadyExists: the job has a task of that index.
   Status InsertTasks(std::string_view job_id, std::span<const TaskRow> tasks);

@@ -172,27 +172,34 @@ bool SameTrial(const Record& a, const Record& b) {
 
 Status Store::ForEachRecord(const RecordFilter& filter,
                             const std::function<Status(const Record&)>& visit) {
-  constexpr uint32_t kMaxIds = 65'536;
-  constexpr size_t kPageSize = 256;
+  constexpr uint32_t kMaxIds = 65'536, kFirstIds = 256, kGrowth = 16;
+  constexpr size_t kFirstPage = 32, kPageSize = 256;
   RecordFilter rest = filter;
+  // The ids of a job are read from an index in their order. Few are read at first, so that the
+  // first record does not wait for the ids of all. Other queries sort ids, each time all of them.
+  uint32_t limit = filter.top.value_or(filter.job_id.empty() ? kMaxIds : kFirstIds);
+  size_t page_size = kFirstPage;
   while (true) {
     std::vector<int64_t> ids;
     KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
       KILN_ASSIGN_OR_RETURN(const Names names, NamesOfAll(snapshot, filter.workload));
-      KILN_ASSIGN_OR_RETURN(ids, snapshot.Ids(rest, names, filter.top.value_or(kMaxIds)));
+      KILN_ASSIGN_OR_RETURN(ids, snapshot.Ids(rest, names, limit));
       return OkStatus();
     }));
-    for (size_t i = 0; i < ids.size(); i += kPageSize) {
-      const auto page = std::span(ids).subspan(i, std::min(kPageSize, ids.size() - i));
+    for (std::span<const int64_t> left = ids; !left.empty();) {
+      const std::span<const int64_t> page = left.first(std::min(page_size, left.size()));
       std::vector<Record> records;
       KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
         KILN_ASSIGN_OR_RETURN(records, snapshot.Records(page));
         return OkStatus();
       }));
       for (const Record& record : records) KILN_RETURN_IF_ERROR(visit(record));
+      left = left.subspan(page.size());
+      page_size = kPageSize;
     }
-    if (filter.top.has_value() || ids.size() < kMaxIds) return OkStatus();
+    if (filter.top.has_value() || ids.size() < limit) return OkStatus();
     rest.after_id = ids.back();
+    limit = std::min(kMaxIds, limit * kGrowth);
   }
 }
 

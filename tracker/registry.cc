@@ -106,7 +106,10 @@ int64_t Registry::FreeSlots(const Worker& worker) const {
 }
 
 void Registry::NoteLeases(const Worker& worker) {
-  index_.SetFree(worker.state.id(), worker.leases.size() < worker.state.slots());
+  const size_t slots = worker.state.slots();
+  index_.SetFree(worker.state.id(),
+                 static_cast<uint32_t>(slots - std::min(slots, worker.leases.size())),
+                 worker.last_grant);
 }
 
 void Registry::AddLease(LeaseEntry entry, Worker& worker) {

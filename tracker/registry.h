@@ -42,11 +42,12 @@
 // After a restart, workers that are `rejoining` get no new leases for refill_ms, so that holders
 // can renew first.
 //
-// Cost, with R waiting requests, W workers, F of them with a free slot, and L leases: an
-// announcement that changes nothing, and a renewal of a lease, O(log W + log L). O(R + F) when a
-// request or a lease comes or goes, or a worker changes, plus O(R + F) per grant. O(W + R + L) when
-// something is due, and for the first request of a scheduler. Leases are marked as wanted with
-// O(R log R + R * L), but when that is much, only so often that it takes a small share of the time.
+// Cost, with R waiting requests, W workers and L leases: an announcement that changes nothing, and
+// a renewal of a lease, O(log W + log L). O(R log W) when a request or a lease comes or goes, or a
+// worker changes, and per grant; workers with free slots that take no leases now are looked at
+// besides. O(W + R + L) when something is due, and for the first request of a scheduler. Leases are
+// marked as wanted with O(R log R + R * L), but when that is much, only so often that it takes a
+// small share of the time.
 #pragma once
 
 #include <cstdint>

@@ -51,51 +51,38 @@ std::vector<Registry::Request*> Registry::WaitingInOrder() {
 }
 
 void Registry::Match() {
-  if (!std::exchange(may_match_, false) || waiting_.empty()) return;
-  std::map<KindKey, int64_t> free;
-  for (const std::string& id : index_.free()) {
-    const Worker& worker = workers_.find(id)->second;
-    const int64_t n = FreeSlots(worker);
-    if (n <= 0) continue;
-    const std::set<std::string> keys(worker.state.keys().begin(), worker.state.keys().end());
-    for (const std::string& key : keys) free[{worker.state.kind(), key}] += n;
-  }
-  while (!free.empty()) {
+  if (!std::exchange(may_match_, false)) return;
+  // Keys of which no worker takes a lease now. Workers that one request avoids may serve others.
+  std::set<KindKey> exhausted;
+  while (true) {
     Request* first = nullptr;
+    Worker* worker = nullptr;
     for (const auto& [arrival, request] : waiting_) {
       const v1::AcquireRequest& asked = request->request;
-      if (free.count({asked.kind(), asked.key()}) == 0) continue;
-      // All free workers may be workers that the request avoids.
-      if (!asked.avoid_worker_ids().empty() && PickWorker(asked) == nullptr) continue;
-      if (first == nullptr || Before(*request, *first)) first = request;
+      if (first != nullptr && !Before(*request, *first)) continue;
+      if (index_.FreeFor(asked.kind(), asked.key()).empty()) continue;
+      if (exhausted.contains({asked.kind(), asked.key()})) continue;
+      Worker* const picked = PickWorker(asked);
+      if (picked != nullptr) {
+        first = request;
+        worker = picked;
+      } else if (asked.avoid_worker_ids().empty()) {
+        exhausted.emplace(asked.kind(), asked.key());
+      }
     }
     if (first == nullptr) return;
-    Worker* worker = PickWorker(first->request);
-    KILN_CHECK(worker != nullptr);
     Grant(*first, *worker);
-    const std::set<std::string> keys(worker->state.keys().begin(), worker->state.keys().end());
-    for (const std::string& key : keys) {
-      const auto it = free.find({worker->state.kind(), key});
-      if (--it->second == 0) free.erase(it);
-    }
   }
 }
 
 // Picks the worker with the most free slots, then the one whose last grant is the oldest, so that
 // load and wear are spread.
 Registry::Worker* Registry::PickWorker(const v1::AcquireRequest& request) {
-  Worker* best = nullptr;
-  for (const std::string& id : index_.free()) {
-    Worker& worker = workers_.find(id)->second;
-    if (!Suits(worker.state, request)) continue;
-    const int64_t free = FreeSlots(worker);
-    if (free <= 0) continue;
-    if (best == nullptr || free > FreeSlots(*best) ||
-        (free == FreeSlots(*best) && worker.last_grant < best->last_grant)) {
-      best = &worker;
-    }
+  for (const WorkerIndex::Free& free : index_.FreeFor(request.kind(), request.key())) {
+    Worker& worker = workers_.find(free.id)->second;
+    if (Suits(worker.state, request) && FreeSlots(worker) > 0) return &worker;
   }
-  return best;
+  return nullptr;
 }
 
 std::string Registry::NewLeaseName() const {

@@ -15,30 +15,59 @@ void WorkerIndex::Note(const v1::WorkerState& state) {
                        std::ranges::equal(known.keys, state.keys());
   if (is_same) return;
   Count(known, false);
-  known = {state.kind(), {state.keys().begin(), state.keys().end()}, state.slots()};
+  List(known, false);
+  known.kind = state.kind();
+  known.keys.assign(state.keys().begin(), state.keys().end());
+  known.slots = state.slots();
+  known.free.id = state.id();
   Count(known, true);
+  List(known, true);
 }
 
 void WorkerIndex::Forget(const std::string& id) {
   const auto it = workers_.find(id);
   if (it == workers_.end()) return;
   Count(it->second, false);
+  List(it->second, false);
   workers_.erase(it);
-  free_.erase(id);
   drifting_.erase(id);
 }
 
-void WorkerIndex::SetFree(const std::string& id, bool is_free) {
-  if (is_free) {
-    free_.insert(id);
-  } else {
-    free_.erase(id);
-  }
+void WorkerIndex::SetFree(const std::string& id, uint32_t slots, uint64_t last_grant) {
+  const auto it = workers_.find(id);
+  if (it == workers_.end()) return;
+  Known& known = it->second;
+  if (known.free.slots == slots && known.free.last_grant == last_grant) return;
+  List(known, false);
+  known.free.slots = slots;
+  known.free.last_grant = last_grant;
+  List(known, true);
+}
+
+const WorkerIndex::FreeWorkers& WorkerIndex::FreeFor(v1::WorkerKind kind,
+                                                     const std::string& key) const {
+  static const FreeWorkers kNone;
+  const auto it = free_.find({kind, key});
+  return it == free_.end() ? kNone : it->second;
 }
 
 uint32_t WorkerIndex::SlotsFor(v1::WorkerKind kind, const std::string& key) const {
   const auto it = slots_.find({kind, key});
   return it == slots_.end() ? 0 : it->second;
+}
+
+void WorkerIndex::List(const Known& worker, bool is_there) {
+  if (worker.free.slots == 0) return;
+  for (const std::string& key : worker.keys) {
+    if (is_there) {
+      free_[{worker.kind, key}].insert(worker.free);
+      continue;
+    }
+    const auto it = free_.find({worker.kind, key});
+    if (it == free_.end()) continue;
+    it->second.erase(worker.free);
+    if (it->second.empty()) free_.erase(it);
+  }
 }
 
 // A worker may list a key twice.

@@ -1,0 +1,66 @@
+#include "store/group_commit.h"
+
+#include <algorithm>
+
+namespace kiln::store {
+
+Status GroupCommit::Commit(const Write& write) {
+  Member self(write);
+  std::unique_lock lock(queue_mutex_);
+  queue_.push_back(&self);
+  self.changed.wait(lock, [&] { return self.done || (!commits_ && queue_.front() == &self); });
+  if (self.done) return self.status;
+  commits_ = true;
+  if (std::chrono::steady_clock::now() < next_begin_)
+    self.changed.wait_until(lock, next_begin_, [] { return false; });
+  const std::vector<Member*> group = TakeGroup();
+  lock.unlock();
+  CommitGroup(group);
+  lock.lock();
+  if (group.size() > 1) next_begin_ = std::chrono::steady_clock::now() + kPause;
+  for (Member* const member : group) {
+    member->done = true;
+    if (member != &self) member->changed.notify_one();
+  }
+  commits_ = false;
+  if (!queue_.empty()) queue_.front()->changed.notify_one();
+  return self.status;
+}
+
+size_t GroupCommit::waiting() const {
+  std::lock_guard lock(queue_mutex_);
+  return queue_.size();
+}
+
+std::vector<GroupCommit::Member*> GroupCommit::TakeGroup() {
+  const auto end =
+      queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), kMostWrites));
+  std::vector<Member*> group(queue_.begin(), end);
+  queue_.erase(queue_.begin(), end);
+  return group;
+}
+
+void GroupCommit::CommitGroup(const std::vector<Member*>& group) {
+  std::lock_guard lock(mutex_);
+  const Status together = CommitTogether(group);
+  if (together.ok() || group.size() == 1) {
+    for (Member* const member : group) member->status = together;
+    return;
+  }
+  for (Member* const member : group) member->status = CommitTogether({member});
+}
+
+Status GroupCommit::CommitTogether(const std::vector<Member*>& group) {
+  KILN_ASSIGN_OR_RETURN(sqlite::Transaction transaction, sqlite::Transaction::Begin(database_));
+  for (Member* const member : group) {
+    if (member->write.prepare != nullptr) KILN_RETURN_IF_ERROR(member->write.prepare());
+  }
+  for (Member* const member : group) KILN_RETURN_IF_ERROR(member->write.write());
+  KILN_RETURN_IF_ERROR(transaction.Commit());
+  for (Member* const member : group) {
+    if (member->write.committed != nullptr) member->write.committed();
+  }
+  return OkStatus();
+}
+
+}  // namespace kiln::store
