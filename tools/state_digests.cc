@@ -40,8 +40,9 @@
 namespace kiln {
 namespace {
 
-// Both targets say all that code generation has to know, so results do not depend on the machine.
-constexpr const char* kTargets[] = {"llvm -mcpu=skylake-avx512 -num-cores=8", "cuda -arch=sm_90"};
+// The targets say all that code generation has to know, so results do not depend on the machine.
+constexpr const char* kTargets[] = {"llvm -mcpu=skylake-avx512 -num-cores=8", "cuda -arch=sm_90",
+                                    "cuda -arch=sm_90 -math=tf32"};
 constexpr int kRandomSteps = 12;
 
 struct Options {
@@ -56,8 +57,7 @@ struct Drawn {
   std::string target, op, args, epilogue, dtype, steps;
 
   std::string Workload() const {
-    return fmt::format("{} {} {} {} {}", target.substr(0, target.find(' ')), op, args, epilogue,
-                       dtype);
+    return fmt::format("{} {} {} {} {}", target, op, args, epilogue, dtype);
   }
 };
 
@@ -76,7 +76,16 @@ constexpr dag::OpCase kLargeCases[] = {
     {"sum", "4096,4096,axis=0"},
     {"transpose", "2053,4099"},
     {"layer_norm", "1024,1024,one_pass=1"},
-    {"max_pool2d_nchw", "8,112,112,64,3,3,2,1"}};
+    {"max_pool2d_nchw", "8,112,112,64,3,3,2,1"},
+    // Matrix units multiply these types.
+    {"matmul", "512,512,512", "", ir::kFloat16},
+    {"matmul", "784,2048,512", "relu", ir::kBFloat16},
+    {"dense", "128,3072,768", "bias,relu", ir::kInt8},
+    {"dense", "2048,2048,2048", "bias", ir::kFloat8E4M3},
+    {"batch_matmul", "12,128,128,64", "", ir::kFloat16},
+    {"conv2d_nhwc", "8,28,28,128,128,3,3,1,1", "bias,relu", ir::kFloat16},
+    {"conv2d_nchw", "8,28,28,128,128,3,3,1,1", "", ir::kFloat16},
+    {"attention", "8,256,64", "", ir::kFloat16}};
 
 std::vector<dag::OpCase> Cases() {
   std::vector<dag::OpCase> cases(dag::SmallOpCases().begin(), dag::SmallOpCases().end());
