@@ -18,4 +18,9 @@ bool UsesBuffer(ir::Stmt stmt, int32_t slot) {
          std::ranges::any_of(stmt->children(), [&](ir::Stmt s) { return UsesBuffer(s, slot); });
 }
 
+bool IsCopies(ir::Stmt stmt) {
+  if (stmt->kind == ir::StmtKind::kStore) return stmt->is_async;
+  return stmt->kind != ir::StmtKind::kBarrier && std::ranges::all_of(stmt->children(), IsCopies);
+}
+
 }  // namespace kiln::codegen

@@ -1,4 +1,4 @@
-// Which buffers statements use. Internal to this folder.
+// What statements do with buffers. Internal to this folder.
 #pragma once
 
 #include <cstdint>
@@ -9,5 +9,8 @@ namespace kiln::codegen {
 
 // Does it store to the buffer, or load from it?
 bool UsesBuffer(ir::Stmt stmt, int32_t slot);
+
+// Nothing but asynchronous copies, which touch no registers of a tile?
+bool IsCopies(ir::Stmt stmt);
 
 }  // namespace kiln::codegen

@@ -5,9 +5,10 @@
 #include <numeric>
 
 #include "base/numbers/integers.h"
-#include "compiler/codegen/cuda/matrix_tile.h"
+#include "compiler/codegen/cuda/buffer_use.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
 #include "compiler/instructions/bulk_copy.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
@@ -223,7 +224,9 @@ bool CudaBulkCopies::ReadsBuffersAlone(Stmt stmt) const {
 }
 
 void CudaBulkCopies::CollectSums(Stmt stmt, std::set<int32_t>& slots) const {
-  if (stmt->kind == StmtKind::kStore && IsForMatrixUnits(program_, stmt)) slots.insert(stmt->slot);
+  if (stmt->kind == StmtKind::kStore && instructions::AddedBy(stmt) != nullptr &&
+      instructions::UsesMatrixUnits(program_, stmt))
+    slots.insert(stmt->slot);
   for (Stmt child : stmt->children()) CollectSums(child, slots);
 }
 

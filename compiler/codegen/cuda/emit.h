@@ -7,9 +7,9 @@
 //   stores.h        stores of an element, copies
 //   vectors.h       which accesses are vectors
 //   vector_loops.h  vectorized loops
-//   instruction_text.h  instructions that lowering has placed
+//   instruction_text.h  instructions of a thread that a pass has placed
 //   warp_reduce.h   reductions over threads; warp_shuffles.h their text
-//   matrix_tile.h   sums of products by matrix units; matrix_warpgroup.h those of sm_90
+//   matrix_tile_text.h  those of matrix units; matrix_warpgroup.h those of sm_90
 //   swizzle.h       how what they read lies in shared memory
 //   quad_stores.h   results of 16 or 8 bits, stored 16 bytes at once
 //   bulk_copies.h   tiles that the copy engine of sm_90 brings
@@ -19,7 +19,6 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,8 +26,9 @@
 #include "compiler/codegen/cuda/bulk_copies.h"
 #include "compiler/codegen/cuda/exprs.h"
 #include "compiler/codegen/cuda/matrix_tile.h"
-#include "compiler/codegen/cuda/matrix_warpgroup.h"
+#include "compiler/codegen/cuda/matrix_tile_text.h"
 #include "compiler/codegen/cuda/names.h"
+#include "compiler/codegen/cuda/place_matrix_units.h"
 #include "compiler/codegen/cuda/preamble.h"
 #include "compiler/codegen/cuda/quad_stores.h"
 #include "compiler/codegen/cuda/quotients.h"
@@ -51,7 +51,7 @@ namespace kiln::codegen {
 // their number. One thread.
 class CudaEmitter {
  public:
-  CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
+  CudaEmitter(const ir::Program& program, const ir::Kernel& kernel, const MatrixUnitPlan& units,
               const std::vector<std::string>& buffer_names, CudaScope& scope, CudaNames& names,
               CudaPreamble& preamble);
   // Its parts refer to each other.
@@ -74,12 +74,10 @@ class CudaEmitter {
   void EmitBound(ir::Stmt loop);
   void EmitBoundInside(ir::Stmt loop);
   void EmitInstruction(ir::Stmt stmt);
-  bool EmitMatrixTile(ir::Stmt loop);
+  void EmitMatrixTile(const MatrixTile& tile);
   bool EmitBulkRing(ir::Stmt loop);
   bool EmitQuadStores(ir::Stmt loop, ir::Expr where = nullptr);
   void EmitIf(ir::Stmt condition);
-  Status NotForMatrixUnits(int32_t stage, const Status& why) const;
-  Status CheckMatrixUnits() const;
   void EmitStore(ir::Stmt store);
   bool EmitHeldPair(ir::Stmt loop);
   bool EmitHeldRow(ir::Stmt store);
@@ -95,6 +93,7 @@ class CudaEmitter {
 
   const ir::Program& program_;
   const ir::Kernel& kernel_;
+  const MatrixUnitPlan& units_;
   CudaNames& names_;
   CudaPreamble& preamble_;
 
@@ -119,8 +118,8 @@ class CudaEmitter {
   ThreadsAround threads_;                 // around the current statement
   int64_t copies_under_way_ = kNoCopies;  // behind the last barrier
   bool has_warp_barriers_ = false;
-  Status refused_;                       // why the kernel can't be what its hints say
-  std::set<int32_t> with_matrix_units_;  // stages that have been computed by them
+  bool has_matrix_tiles_ = false;  // some have been emitted
+  Status refused_;                 // why an instruction has no text
   // Barriers of the cluster emitted so far; after which of them the kernel ends, -1: none.
   int cluster_barriers_ = 0, last_cluster_barrier_ = -1;
 };

@@ -103,11 +103,6 @@ const std::string* CudaExprs::HeldBufferOrNull(int32_t slot) const {
   return found == held_buffers_.end() ? nullptr : &found->second;
 }
 
-const Swizzle* CudaExprs::SwizzleOrNull(int32_t slot) const {
-  const auto found = swizzles_.find(slot);
-  return found == swizzles_.end() ? nullptr : &found->second;
-}
-
 // Loads that are in registers stay what they are, to be found in held_loads_.
 Expr CudaExprs::KeepHeld(Expr load) {
   if (held_loads_.contains(load)) return load;
@@ -440,26 +435,7 @@ Place CudaExprs::PlaceOf(int32_t slot, std::span<const Expr> indices) {
   std::vector<Linear> linear;
   linear.reserve(indices.size());
   for (Expr index : indices) linear.push_back(IndexOf(index));
-  const std::span<const int64_t> shape = buffer(slot).shape;
-  if (const Swizzle* swizzle = SwizzleOrNull(slot); swizzle != nullptr) {
-    const Linear column = linear.back();
-    linear.back() = scope_.simplifier().FloorMod(column, swizzle->width);
-    std::vector<int64_t> in_panel(shape.begin(), shape.end());
-    in_panel.back() = swizzle->width;
-    if (swizzle->interleaved_rows > 0) {
-      Linear& row = linear[linear.size() - 2];
-      row = Interleaved(scope_.simplifier(), row, swizzle->interleaved_rows);
-    }
-    const Linear offset = arith::Flatten(scope_.simplifier(), linear, in_panel);
-    if (shape.back() == swizzle->width) return {offset, std::nullopt};
-    return {offset + scope_.simplifier().FloorDiv(column, swizzle->width) * swizzle->panel,
-            std::nullopt};
-  }
-  if (buffer(slot).scope != ir::Scope::kCluster)
-    return {arith::Flatten(scope_.simplifier(), linear, shape), std::nullopt};
-  // The first dimension is the block whose shared memory holds it.
-  return {arith::Flatten(scope_.simplifier(), std::span(linear).subspan(1), shape.subspan(1)),
-          linear[0]};
+  return PlaceIn(scope_.simplifier(), buffer(slot), SwizzleOrNull(slot), std::move(linear));
 }
 
 std::string CudaExprs::Element(int32_t slot, const Place& place) {

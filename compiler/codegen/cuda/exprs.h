@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "compiler/arith/simplify.h"
+#include "compiler/codegen/cuda/places.h"
 #include "compiler/codegen/cuda/preamble.h"
 #include "compiler/codegen/cuda/quotients.h"
 #include "compiler/codegen/cuda/scope.h"
@@ -45,13 +46,6 @@ struct CudaText {
 // In parentheses unless it binds as tightly.
 std::string Wrap(const CudaText& text, Precedence at_least);
 
-// Where an element is: its offset in the buffer, of a cluster's buffer in the part of this block. In
-// a swizzled buffer it is the one in its panels, before pieces are permuted.
-struct Place {
-  arith::Linear offset;
-  std::optional<arith::Linear> block;  // of the cluster; nothing: the buffer is no cluster's
-};
-
 // A pure function of the expression, the scope, and what was said to be in registers. Besides the
 // text it notes what of the preamble the text needs, and the quotients in it.
 //
@@ -73,7 +67,9 @@ class CudaExprs {
     return buffer_names_[static_cast<size_t>(slot)];
   }
 
-  const Swizzle* SwizzleOrNull(int32_t slot) const;
+  const Swizzle* SwizzleOrNull(int32_t slot) const {
+    return codegen::SwizzleOrNull(swizzles_, slot);
+  }
 
   // ---- of the program -> of the scope
   // Each part of a && b knows what those before it say.

@@ -6,6 +6,7 @@
 #include "compiler/codegen/cuda/emit.h"
 #include "compiler/codegen/cuda/names.h"
 #include "compiler/codegen/cuda/narrow_floats.h"
+#include "compiler/codegen/cuda/place_matrix_units.h"
 #include "compiler/codegen/cuda/preamble.h"
 #include "compiler/codegen/cuda/register_buffering.h"
 #include "compiler/codegen/cuda/scope.h"
@@ -35,8 +36,8 @@ std::string Dimensions(const std::array<int64_t, 3>& sizes) {
 
 class Generator {
  public:
-  Generator(const ir::Program& program, const CudaOptions& options)
-      : program_(program), options_(options) {}
+  Generator(const ir::Program& program, const MatrixUnitPlan& units, const CudaOptions& options)
+      : program_(program), units_(units), options_(options) {}
 
   StatusOr<CudaSource> Run() {
     MakeNames();
@@ -80,7 +81,7 @@ class Generator {
     launch.cluster = kernel.cluster;
     launch.grid[0] *= kernel.cluster;
     (is_dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = shared.bytes;
-    CudaEmitter emitter(program_, kernel, buffer_names_, *scope_, names_, preamble_);
+    CudaEmitter emitter(program_, kernel, units_, buffer_names_, *scope_, names_, preamble_);
     KILN_ASSIGN_OR_RETURN(const std::string body, emitter.EmitBody(shared, is_dynamic));
     launch.unrolled_cost = emitter.unrolling().cost;
     const CudaBulkCopies& bulk = emitter.bulk_copies();
@@ -187,6 +188,7 @@ class Generator {
   }
 
   const ir::Program& program_;
+  const MatrixUnitPlan& units_;
   const CudaOptions& options_;
   CudaNames names_;
   CudaPreamble preamble_;
@@ -208,7 +210,12 @@ StatusOr<CudaSource> GenerateCuda(const ir::Program& program, const CudaOptions&
   KILN_RETURN_IF_ERROR(passes.Run("double-buffer-operands", arranged, DoubleBufferOperands));
   const auto place = [&](ir::Program& of) { lower::PlaceInstructions(of, options.arch); };
   KILN_RETURN_IF_ERROR(passes.Run("place-instructions", arranged, place));
-  return Generator(arranged, options).Run();
+  // Last: the plan is of statements that stay.
+  StatusOr<MatrixUnitPlan> units = MatrixUnitPlan();
+  KILN_RETURN_IF_ERROR(passes.Run("place-matrix-units", arranged,
+                                  [&](ir::Program& of) { units = PlaceMatrixUnits(of); }));
+  KILN_RETURN_IF_ERROR(units.status());
+  return Generator(arranged, *units, options).Run();
 }
 
 std::string ArchFor(const CudaSource& source, std::string_view arch) {
