@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/numbers/integers.h"
+#include "compiler/instructions/matrix_shape.h"
 #include "compiler/instructions/matrix_unit.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/matrix_rows.h"
@@ -23,10 +24,7 @@ using ir::MatrixUnitScope;
 using schedule::State;
 
 // Of a block.
-constexpr int64_t kMaxWarps = 16, kMaxWarpColumns = 8;
-// Tiles of 8 columns of an instruction of four warps.
-constexpr int64_t kMaxWarpgroupColumns =
-    instructions::kMostWarpgroupColumns / instructions::kTileColumns;
+constexpr int64_t kMaxWarps = 16;
 // A thread has no more of the tile in registers.
 constexpr int64_t kMaxElements = 128;
 // How often rows of several axes are put in the order in which the units of four warps read them.
@@ -283,17 +281,12 @@ namespace {
 
 std::string WhyNoColumns(const MatrixProduct& product, MatrixUnitScope scope,
                          std::span<const int64_t> t) {
-  const int64_t warps = t[1] / kThreadColumns;
-  const bool has_warps = t[1] % kThreadColumns == 0 && warps <= kMaxWarpColumns &&
-                         std::has_single_bit(static_cast<uint64_t>(warps));
-  if (!has_warps || t[2] * t[3] != product.columns_of_thread) {
-    return fmt::format("its column axis has not 4, 8, 16 or 32 threads with {} neighbours each",
+  if (t[2] * t[3] != product.columns_of_thread) {
+    return fmt::format("a thread has not {} neighbours along its column axis",
                        product.columns_of_thread);
   }
-  if (scope != MatrixUnitScope::kWarpgroup) return "";
-  if (warps != 1) return "four warps together are beside others";
-  if (t[0] % 2 != 0 || t[0] > kMaxWarpgroupColumns)
-    return "four warps have no multiple of 16 columns up to 256";
+  if (scope == MatrixUnitScope::kWarpgroup && t[0] % 2 != 0)
+    return "four warps have no multiple of 16 columns";
   return "";
 }
 
@@ -311,13 +304,14 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
   if (!IsOfOneGroup(product, lengths)) return "a block has results of several groups";
   const size_t column = product.TiledColumn(lengths.size());
   if (std::string why = WhyNoColumns(product, scope, lengths[column]); !why.empty()) return why;
-  int64_t rows = 1, vrows = 0,
-          elements = product.columns_of_thread * product.rows_of_thread * lengths[column][0];
+  // Threads of the rows, the virtual ones of the innermost axis that has some, and what a thread has.
+  int64_t row_threads = 1, vrows = 0, rows = product.rows_of_thread,
+          columns = product.columns_of_thread * lengths[column][0];
   for (size_t axis = axes.size(); axis-- > 0;) {
     if (axis == column) continue;
     const std::vector<int64_t>& t = lengths[axis];
-    elements *= t[0];
     const bool is_row = axes[axis] == MatrixAxis::kRow;
+    (is_row ? rows : columns) *= t[0];
     if (t[2] * t[3] != (is_row ? product.rows_of_thread : 1))
       return "a thread has other neighbours along another axis";
     if (!IsNeeded(t, extents[axis])) return "rows are beyond their axis";
@@ -328,16 +322,13 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
       if (is_warpgroup && t[0] != 1) return "four warps have columns of another axis";
       continue;
     }
-    rows *= t[1];
+    row_threads *= t[1];
     if (vrows == 0 && t[0] > 1) vrows = t[0];
   }
-  if (rows % kThreadRows != 0) return "the rows have no multiple of 8 threads";
-  if (is_warpgroup && rows % (kWarpgroupWarps * kThreadRows) != 0)
-    return "the rows have no multiple of 32 threads, for four warps together";
   if (std::max<int64_t>(vrows, 1) * product.rows_of_thread % 2 != 0)
     return "a thread has no even number of rows";
-  if (elements > 2 * kMaxElements) return "a thread has too many elements";
-  return "";
+  std::string why = instructions::WhyNoThreads(scope, row_threads, lengths[column][1]);
+  return why.empty() ? instructions::WhyNoElements(scope, rows, columns) : why;
 }
 
 namespace {

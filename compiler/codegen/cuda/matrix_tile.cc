@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/arith/multiple.h"
+#include "compiler/instructions/matrix_shape.h"
 #include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
@@ -22,8 +23,6 @@ using Reading = MatrixOperand::Reading;
 
 // Threads of a warp that hold different rows, and different columns.
 constexpr int64_t kRows = instructions::kThreadRows, kColumns = instructions::kThreadColumns;
-// A thread has at most so many sums: more than the registers that it can have.
-constexpr int64_t kMaxElements = 256;
 
 std::optional<instructions::MatrixFactors> FactorsOf(Stmt store) {
   const Expr product = instructions::AddedBy(store);
@@ -99,10 +98,14 @@ bool AreNeighbours(const std::vector<Linear>& places, int64_t count) {
   return true;
 }
 
+Status Refused(const std::string& why) {
+  return why.empty() ? OkStatus() : InvalidArgument("{}", why);
+}
+
 std::vector<WarpOrder> OrdersOf(const ThreadsAround& threads) {
   std::vector<WarpOrder> orders = {WarpOrder()};
   const int64_t warps = threads.count / kWarpThreads;
-  for (const int64_t columns : {2, 4, 8}) {
+  for (int64_t columns = 2; columns <= instructions::kMostWarpColumns; columns *= 2) {
     if (warps % columns == 0) orders.push_back({.columns = columns});
   }
   for (int64_t groups = 1; groups <= warps; ++groups) {
@@ -169,7 +172,9 @@ StatusOr<MatrixTile> MatrixTileMatcher::MatchIn(const RegisterTile& nest, Matrix
         "not all threads of a block compute it, numbered by threadIdx.x alone, a multiple of {}",
         kWarpThreads);
   }
-  if (tile.is_warpgroup) KILN_RETURN_IF_ERROR(CheckWarpgroups(tile));
+  const int64_t column_threads = kColumns * order.columns;
+  KILN_RETURN_IF_ERROR(
+      Refused(instructions::WhyNoThreads(of, threads.count / column_threads, column_threads)));
   KILN_RETURN_IF_ERROR(FindSumLoop(nest, tile));
   match.places.emplace(program_, swizzles_, scope_, tile);
   const Status status = MatchPlaces(match);
@@ -240,9 +245,9 @@ Status MatrixTileMatcher::FindPositions(Match& match) {
   MatrixTile& tile = match.tile;
   int64_t elements = 1;
   for (Stmt loop : tile.inside) elements *= loop->extent;
-  if (elements > kMaxElements) {
+  if (elements > instructions::kMostTileElements) {
     return InvalidArgument("a thread has {} elements of the tile, at most {} can be", elements,
-                           kMaxElements);
+                           instructions::kMostTileElements);
   }
   arith::Simplifier& simplifier = scope_.simplifier();
   MatrixPlaces& places = *match.places;
@@ -272,10 +277,12 @@ Status MatrixTileMatcher::SortSums(Match& match,
                                    const std::vector<int64_t>& sums) {
   MatrixTile& tile = match.tile;
   const size_t rows = match.a.size(), columns = match.b.size();
-  if (rows % 2 != 0 || columns % 2 != 0 || rows * columns != positions.size()) {
+  KILN_RETURN_IF_ERROR(Refused(instructions::WhyNoElements(
+      tile.is_warpgroup ? MatrixUnitScope::kWarpgroup : MatrixUnitScope::kWarp,
+      static_cast<int64_t>(rows), static_cast<int64_t>(columns))));
+  if (rows * columns != positions.size()) {
     return InvalidArgument(
-        "a thread has {} elements in {} rows and {} columns, expected an even number of each, and "
-        "one element for each pair",
+        "a thread has {} elements in {} rows and {} columns, expected one for each pair",
         positions.size(), rows, columns);
   }
   const std::vector<size_t> row_numbers = SortPlaces(match.a, tile.a.elements),
@@ -376,15 +383,6 @@ Status MatrixTileMatcher::CheckHeld(MatrixTile& tile) const {
 }
 
 // ---- of four warps together
-
-Status MatrixTileMatcher::CheckWarpgroups(const MatrixTile& tile) {
-  if (tile.order.columns > 1)
-    return InvalidArgument("warps stand beside each other along the columns");
-  if (tile.num_threads % kWarpgroupThreads == 0) return OkStatus();
-  return InvalidArgument(
-      "a block has {} threads, expected a multiple of {} for four warps together", tile.num_threads,
-      kWarpgroupThreads);
-}
 
 Status MatrixTileMatcher::MatchWarpgroup(Match& match) {
   KILN_RETURN_IF_ERROR(MatchColumns(match));

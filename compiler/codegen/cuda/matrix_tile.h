@@ -92,7 +92,6 @@ class MatrixTileMatcher {
   Status CheckRows(Match& match, MatrixOperand& operand);
   Status CheckHeld(MatrixTile& tile) const;
   // matrix_warpgroup.h
-  static Status CheckWarpgroups(const MatrixTile& tile);
   Status MatchWarpgroup(Match& match);
   Status MatchColumns(Match& match);
   void MatchRows(Match& match);

@@ -266,7 +266,7 @@ TEST(MatrixTile, WhatDoesNotFitIsRefused) {
     std::string why;
   } kCases[] = {
       {{.depth = 24}, "no loop of the sum has a multiple of 16 iterations"},
-      {{.iv = 1}, "a thread has 4 elements in 1 rows and 4 columns, expected an even number"},
+      {{.iv = 1}, "a thread has 1 rows and 4 columns, expected an even number of each"},
       {{.pad = 4}, "8 neighbours of a are not aligned to 16 bytes"},
       {{.product = "float32({a} * {b})"},
        "it is no sum of products of two elements of one type, each converted to that of the sum, "

@@ -338,7 +338,7 @@ TEST(MatrixWarpgroup, WhatDoesNotFitIsRefused) {
       {{.type = "float32"},
        "b can't be read by the units of four warps: its neighbours are not along the sum"},
       {{.jv = 3}, "b can't be read by the units of four warps: its rows are no multiple of 32"},
-      {{.jv = 34}, "it has 272 columns, at most 256 can be"},
+      {{.jv = 34}, "has 272 columns, at most 256 can be"},
       {{.jv = 4, .b_pad = 32, .column = "t // 32 % 2 * 32"},
        "the second factor, b, is not the same for the four warps"},
       {{.first_b_row = 4}, "it does not start in a row that is a multiple of 8"},

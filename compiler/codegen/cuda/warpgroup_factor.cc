@@ -9,8 +9,7 @@ namespace kiln::codegen {
 namespace {
 using arith::Linear;
 
-constexpr int64_t kMaxColumns = instructions::kMostWarpgroupColumns,
-                  kColumnsOfTile = instructions::kTileColumns,
+constexpr int64_t kColumnsOfTile = instructions::kTileColumns,
                   kRowsOfTile = instructions::kWarpgroupRows;
 constexpr int64_t kLeastSwizzleBytes = 32, kPieceBytes = 16;
 
@@ -46,8 +45,6 @@ StatusOr<WarpgroupFactor> DescribeColumns(CudaScope& scope, const Swizzle& swizz
   const int64_t bytes = swizzle.element_bytes(), line = swizzle.width;
   WarpgroupFactor factor;
   factor.columns = std::ssize(found.places) / 2 * kColumnsOfTile;
-  if (factor.columns > kMaxColumns)
-    return InvalidArgument("it has {} columns, at most {} can be", factor.columns, kMaxColumns);
   factor.is_transposed = found.k_stride != 1;
   if (factor.is_transposed && bytes != 2)
     return InvalidArgument(
