@@ -31,11 +31,21 @@ std::string TypesText(const WorkloadArguments& arguments, const dag::OpOptions& 
   return fmt::format(" {} -> {}", arguments.dtype, ir::TypeName(*options.out_dtype));
 }
 
+// Says how arguments are given. All operators need some.
+Status WithoutArguments(const std::string& op, const Status& status) {
+  return InvalidArgument(
+      "{}; say them with --args, for instance `matmul --args 512,512,512`; `kiln ops {}` says what "
+      "each of them is",
+      Message(status), op);
+}
+
 StatusOr<Workload> LoadOperator(const WorkloadArguments& arguments) {
   KILN_ASSIGN_OR_RETURN(const std::string op, OperatorOf(arguments.op, arguments.layout));
   KILN_ASSIGN_OR_RETURN(const dag::OpOptions options, OptionsOf(arguments));
   Workload workload;
-  KILN_ASSIGN_OR_RETURN(workload.dag, dag::BuildOp(op, arguments.args, options));
+  auto dag = dag::BuildOp(op, arguments.args, options);
+  if (!dag.ok() && arguments.args.empty()) return WithoutArguments(op, dag.status());
+  KILN_ASSIGN_OR_RETURN(workload.dag, std::move(dag));
   workload.description = op + " " + arguments.args + TypesText(arguments, options);
   for (const std::string& name : options.epilogue) workload.description += " + " + name;
   return workload;

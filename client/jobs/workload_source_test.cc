@@ -27,6 +27,16 @@ TEST_F(WorkloadSourceTest, AnOperatorWithItsEpilogue) {
   EXPECT_GE(workload.dag->flop_count(), 2 * 8 * 16 * 32);
 }
 
+TEST_F(WorkloadSourceTest, AnOperatorWithoutArgumentsSaysTheFlag) {
+  EXPECT_THAT(LoadWorkload({.op = "matmul"}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "matmul takes M,N,K: got 0 arguments; say them with --args, for instance "
+                       "`matmul --args 512,512,512`; `kiln ops matmul` says what each of them is"));
+  // Other mistakes say what is wrong with them.
+  EXPECT_THAT(LoadWorkload({.op = "matmul", .args = "8"}),
+              StatusIs(StatusCode::kInvalidArgument, "matmul takes M,N,K: got 1 arguments"));
+}
+
 TEST_F(WorkloadSourceTest, VariantsOfAConvolution) {
   const WorkloadArguments arguments = {
       .op = "conv2d_nhwc", .args = "1,9,9,4,8,3,3,1,1", .epilogue = "bias"};
