@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/hash/unique_id.h"
@@ -184,7 +185,19 @@ Status LeaseKeeper::Core::Poll(const v1::AcquireRequest& request, const std::sto
   context.set_deadline(std::chrono::system_clock::now() + milliseconds(request.wait_ms()) +
                        kPollGrace);
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-  return Note(stub_->Acquire(&context, request, reply));
+  // A thread that waits in a blocking call takes turns at reading all sockets of the process, and
+  // threads wait here for seconds.
+  std::mutex mutex;
+  std::condition_variable ended;
+  std::optional<grpc::Status> answer;
+  stub_->async()->Acquire(&context, &request, reply, [&](grpc::Status status) {
+    std::lock_guard lock(mutex);
+    answer = std::move(status);
+    ended.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  ended.wait(lock, [&] { return answer.has_value(); });
+  return Note(*answer);
 }
 
 LeasedWorker LeaseKeeper::Core::Keep(v1::Lease lease) {
