@@ -113,20 +113,31 @@ class Mover {
 
 }  // namespace
 
-std::optional<MatrixTiles> MatrixTilesOf(const schedule::State& state) {
-  const std::optional<int> s = MatrixStageOf(state);
-  if (!s) return std::nullopt;
-  std::optional<MatrixProduct> product = TiledProductOf(state, *s);
-  if (!product) return std::nullopt;
-  MatrixTiles tiles{.product = *std::move(product),
-                    .scope = ir::MatrixUnitScopeOf(state.stage(*s).hints),
-                    .splits = MatrixSplitsOf(state, *s)};
-  if (tiles.product.TiledAxes(tiles.splits.lengths.size()).empty()) return std::nullopt;
-  const std::vector<MatrixSplits::Reduction>& reductions = tiles.splits.reductions;
-  for (size_t i = 0; i < reductions.size() && !tiles.depth; ++i) {
-    if (reductions[i].lengths.back() % tiles.product.unit->depth() == 0) tiles.depth = i;
+std::vector<MatrixTiles> MatrixTilesOf(const schedule::State& state) {
+  std::vector<MatrixTiles> all;
+  for (const int s : ProductsOfMatrixUnits(state)) {
+    std::optional<MatrixProduct> product = TiledProductOf(state, s);
+    if (!product) continue;
+    MatrixTiles tiles{.product = *std::move(product),
+                      .scope = ir::MatrixUnitScopeOf(state.stage(s).hints),
+                      .splits = MatrixSplitsOf(state, s)};
+    if (tiles.product.TiledAxes(tiles.splits.lengths.size()).empty()) continue;
+    const std::vector<MatrixSplits::Reduction>& reductions = tiles.splits.reductions;
+    for (size_t i = 0; i < reductions.size() && !tiles.depth; ++i) {
+      if (reductions[i].lengths.back() % tiles.product.unit->depth() == 0) tiles.depth = i;
+    }
+    all.push_back(std::move(tiles));
   }
-  return tiles;
+  return all;
+}
+
+bool HaveSameTiles(const MatrixTiles& a, const MatrixTiles& b) {
+  const auto same = [](const MatrixSplits::Reduction& x, const MatrixSplits::Reduction& y) {
+    return x.lengths == y.lengths && x.extent == y.extent;
+  };
+  return a.scope == b.scope && AreAlike(a.product, b.product) &&
+         a.splits.extents == b.splits.extents && a.splits.lengths == b.splits.lengths &&
+         std::ranges::equal(a.splits.reductions, b.splits.reductions, same);
 }
 
 bool MoveMatrixTiles(MatrixTiles& tiles, Rng& rng) {

@@ -25,8 +25,12 @@ struct MatrixTiles {
   std::optional<size_t> depth = {};  // the one of splits.reductions whose steps the unit takes
 };
 
-// Returns nothing if matrix units compute no stage of the state, or if the tiles have another form.
-std::optional<MatrixTiles> MatrixTilesOf(const schedule::State& state);
+// Returns those of all stages of the state that matrix units compute, but for tiles of another
+// form.
+std::vector<MatrixTiles> MatrixTilesOf(const schedule::State& state);
+
+// Tells whether two products are alike, and have the same units and tiles.
+bool HaveSameTiles(const MatrixTiles& a, const MatrixTiles& b);
 
 // Changes at least one length, so that the tile still fits the unit. Returns false if a few draws
 // find no such change. The tile may be too large for the device or for a thread; the check of the

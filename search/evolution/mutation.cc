@@ -41,11 +41,17 @@ std::vector<StepPtr> Copy(const Genome& genome) {
   return {genome.steps.begin(), genome.steps.end()};
 }
 
-// Changes the splits of the steps in `tiles`.
-StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome, MatrixTiles tiles,
-                                     Rng& rng) {
-  const MatrixTiles before = tiles;
+// Probability that products with one tile get the same other one.
+constexpr double kMoveAlike = 0.75;
+
+// Changes the splits of the steps of one of the tiles, and those of other tiles alike.
+StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome,
+                                     std::span<const MatrixTiles> all, Rng& rng) {
+  const size_t picked = all.size() > 1 ? static_cast<size_t>(UniformInt(rng, std::ssize(all))) : 0;
+  const MatrixTiles& before = all[picked];
+  MatrixTiles tiles = before;
   if (!MoveMatrixTiles(tiles, rng)) return NoChange();
+  const bool moves_alike = all.size() > 1 && Chance(rng, kMoveAlike);
   Mutation mutation{kind, Copy(genome)};
   const auto change = [&](int number, const std::vector<int64_t>& lengths) {
     StepPtr& step = mutation.steps[static_cast<size_t>(number)];
@@ -55,12 +61,16 @@ StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome, Ma
     if (!mutation.step) mutation.step = number;
   };
   const MatrixSplits &now = tiles.splits, &then = before.splits;
-  for (size_t axis = 0; axis < now.steps.size(); ++axis) {
-    if (now.lengths[axis] != then.lengths[axis]) change(now.steps[axis], now.lengths[axis]);
-  }
-  for (size_t i = 0; i < now.reductions.size(); ++i) {
-    if (now.reductions[i] != then.reductions[i])
-      change(now.reductions[i].step, now.reductions[i].lengths);
+  for (const MatrixTiles& own : all) {
+    if (&own != &before && !(moves_alike && HaveSameTiles(own, before))) continue;
+    for (size_t axis = 0; axis < now.steps.size(); ++axis) {
+      if (now.lengths[axis] != then.lengths[axis])
+        change(own.splits.steps[axis], now.lengths[axis]);
+    }
+    for (size_t i = 0; i < now.reductions.size(); ++i) {
+      if (now.reductions[i] != then.reductions[i])
+        change(own.splits.reductions[i].step, now.reductions[i].lengths);
+    }
   }
   return mutation;
 }
@@ -94,14 +104,15 @@ StatusOr<Mutation> MutateTiles(MutationKind kind, const Task& task, const Parame
   std::erase_if(tiles, [](const Tiles& t) { return !t.uneven && t.covered() != t.extent; });
   if (HasMatrixHint(genome.steps)) {
     KILN_ASSIGN_OR_RETURN(const State state, schedule::Replay(task.dag, genome.steps, task.stop));
-    if (const std::optional<MatrixTiles> matrix = MatrixTilesOf(state)) {
+    const std::vector<MatrixTiles> all = MatrixTilesOf(state);
+    for (const MatrixTiles& matrix : all) {
       std::erase_if(tiles, [&](const Tiles& t) {
-        return (matrix->depth && t.step == matrix->splits.reductions[*matrix->depth].step) ||
-               std::ranges::count(matrix->splits.steps, t.step) > 0;
+        return (matrix.depth && t.step == matrix.splits.reductions[*matrix.depth].step) ||
+               std::ranges::count(matrix.splits.steps, t.step) > 0;
       });
-      if (tiles.empty() || Chance(rng, kMoveMatrixTile))
-        return MoveMatrixTilesOf(kind, genome, *matrix, rng);
     }
+    if (!all.empty() && (tiles.empty() || Chance(rng, kMoveMatrixTile)))
+      return MoveMatrixTilesOf(kind, genome, all, rng);
   }
   if (tiles.empty()) return NoUse();
   const std::vector<int> changed = MoveTiles(tiles, parameters, rng);

@@ -28,6 +28,8 @@ using schedule::StepPtr;
 constexpr double kWindowOutsideProb = 0.8;
 // Probability that products are exchanged that may be (matrix_product.h).
 constexpr double kExchangedProb = 0.8;
+// Probability that a product gets the tile of another one of the same form.
+constexpr double kAlikeProb = 0.75;
 
 // Draws uniform ordered factorizations, from lists, or from counts if the lists are long. Both are
 // made once per extent.
@@ -101,8 +103,7 @@ class TileFiller {
       } else if (split->lengths.size() == spatial_lengths_) {
         KILN_RETURN_IF_ERROR(FillTiles(i));
       } else if (IsMatrixDepth(*split)) {
-        KILN_RETURN_IF_ERROR(
-            Apply(*split, RandomMatrixDepth(*matrix_, matrix_scope_, ExtentOf(*split), rng_)));
+        KILN_RETURN_IF_ERROR(FillMatrixDepth(*split));
         ++i;
       } else if (IsOfWindow(*split)) {
         KILN_RETURN_IF_ERROR(Apply(*split, {1, 1}));
@@ -113,35 +114,67 @@ class TileFiller {
         ++i;
       }
     }
-    if (matrix_) {
-      KILN_RETURN_IF_ERROR(state_.Apply(schedule::HintStep(MatrixStage(), ir::Hint::kMatrixUnit,
-                                                           static_cast<int32_t>(matrix_scope_))));
+    for (const MatrixStage& matrix : matrices_) {
+      KILN_RETURN_IF_ERROR(state_.Apply(schedule::HintStep(NumberOf(matrix), ir::Hint::kMatrixUnit,
+                                                           static_cast<int32_t>(matrix.scope))));
     }
     return std::move(state_);
   }
 
  private:
+  // A product that matrix units compute.
+  struct MatrixStage {
+    MatrixProduct product = {};
+    ir::MatrixUnitScope scope = ir::MatrixUnitScope::kWarp;
+    bool window_is_outside = false;  // a fetch has one element of the window
+    int stage = -1;                  // its number when it was tiled
+    dag::OperatorPtr op = {};
+    std::vector<int64_t> extents = {};
+    std::vector<std::vector<int64_t>> tile = {};
+    std::vector<int64_t> depth = {};  // the lengths of the split of the depth
+  };
+
   // Returns the current number of the matrix stage, which grows when stages before it become
   // several.
-  int MatrixStage() const {
-    int s = matrix_stage_;
-    while (state_.stage(s).op != matrix_op_) ++s;
+  int NumberOf(const MatrixStage& matrix) const {
+    int s = matrix.stage;
+    while (state_.stage(s).op != matrix.op) ++s;
     return s;
   }
 
-  // Tells whether the split is of the reduce axis along which the matrix units go. The spatial axes
-  // were split before it, in their order.
+  // Returns the product whose reductions the split is of, if matrix units compute it. The spatial
+  // axes were split before, in their order.
+  const MatrixStage* MatrixOf(const SplitStep& split) const {
+    if (!is_matrix_ || split.stage_id != matrices_.back().stage || split.lengths.size() != 2)
+      return nullptr;
+    return &matrices_.back();
+  }
+
+  // Tells whether the split is of the reduce axis along which the matrix units go.
   bool IsMatrixDepth(const SplitStep& split) const {
-    if (!matrix_ || split.stage_id != matrix_stage_ || split.lengths.size() != 2) return false;
+    const MatrixStage* const matrix = MatrixOf(split);
+    if (matrix == nullptr) return false;
     const schedule::Stage& stage = state_.stage(split.stage_id);
     const int axis = stage.loops[static_cast<size_t>(split.loop)].iter;
-    return axis == matrix_->depth_axis;
+    return axis == matrix->product.depth_axis;
+  }
+
+  Status FillMatrixDepth(const SplitStep& split) {
+    MatrixStage& matrix = matrices_.back();
+    const int64_t extent = ExtentOf(split);
+    const MatrixStage* const other = alike_ ? &matrices_[*alike_] : nullptr;
+    const bool fits = other != nullptr && !other->depth.empty() &&
+                      other->product.is_part == matrix.product.is_part &&
+                      (!matrix.product.is_part || extent % ProductOfCounts(other->depth) == 0);
+    matrix.depth =
+        fits ? other->depth : RandomMatrixDepth(matrix.product, matrix.scope, extent, rng_);
+    return Apply(split, matrix.depth);
   }
 
   // Tells whether the split is of another reduce axis while the window moves in outer loops.
   bool IsOfWindow(const SplitStep& split) const {
-    return matrix_ && window_is_outside_ && split.stage_id == matrix_stage_ &&
-           split.lengths.size() == 2;
+    const MatrixStage* const matrix = MatrixOf(split);
+    return matrix != nullptr && matrix->window_is_outside;
   }
 
   // Returns the current extent of the split loop. The sketch may have another extent, as it was
@@ -342,30 +375,64 @@ class TileFiller {
   StatusOr<bool> FillMatrixTiles(const std::vector<const SplitStep*>& splits,
                                  const std::vector<int64_t>& extents) {
     const int s = splits[0]->stage_id;
-    if (!wants_matrix_ || matrix_ || spatial_lengths_ != 4) return false;
+    is_matrix_ = false;
+    if (!wants_matrix_ || spatial_lengths_ != 4) return false;
     const std::optional<MatrixProduct> product = MatrixProductOf(*state_.stage(s).op);
     if (!product || !HasMatrixUnit(target_, *product->unit) ||
         product->TiledAxes(extents.size()).empty())
       return false;
-    std::vector<std::vector<int64_t>> tile;
-    matrix_ = product;
-    if (has_warpgroup_units_ && IsForWarpgroups(*product) &&
-        Chance(rng_, WarpgroupShare(ProductOfCounts(extents)))) {
-      const std::optional<MatrixProduct> exchanged = ExchangedForWarpgroups(*product);
-      if (exchanged && Chance(rng_, kExchangedProb)) matrix_ = exchanged;
-      tile = DrawMatrixTile(*matrix_, ir::MatrixUnitScope::kWarpgroup, extents);
-      if (!tile.empty()) matrix_scope_ = ir::MatrixUnitScope::kWarpgroup;
-      if (tile.empty()) matrix_ = product;
+    alike_ = DrawAlike(*product, extents);
+    MatrixStage matrix = alike_ ? matrices_[*alike_] : MatrixStage{};
+    if (alike_) {
+      matrix.product = *product;
+    } else {
+      KILN_RETURN_IF_ERROR(DrawMatrix(*product, extents, matrix));
     }
-    if (tile.empty()) tile = DrawMatrixTile(*product, ir::MatrixUnitScope::kWarp, extents);
-    if (tile.empty()) return FailedPrecondition("no tile for matrix units was found");
-    window_is_outside_ = matrix_scope_ == ir::MatrixUnitScope::kWarpgroup &&
-                         (HasMovingColumns(*matrix_) ||
-                          (HasRowsInOrder(*matrix_, tile) && Chance(rng_, kWindowOutsideProb)));
-    matrix_stage_ = s;
-    matrix_op_ = state_.stage(s).op;
-    for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Apply(*splits[k], tile[k]));
+    matrix.stage = s;
+    matrix.op = state_.stage(s).op;
+    matrix.extents = extents;
+    matrix.depth.clear();
+    for (size_t k = 0; k < splits.size(); ++k)
+      KILN_RETURN_IF_ERROR(Apply(*splits[k], matrix.tile[k]));
+    matrices_.push_back(std::move(matrix));
+    is_matrix_ = true;
     return true;
+  }
+
+  // Returns the number of a product of the same form whose tile this one gets as well. The best
+  // tiles of both are alike, and two draws seldom are.
+  std::optional<size_t> DrawAlike(const MatrixProduct& product,
+                                  const std::vector<int64_t>& extents) {
+    for (size_t i = matrices_.size(); i-- > 0;) {
+      const MatrixStage& other = matrices_[i];
+      const int64_t threads = UseOfTiles(extents, other.tile).threads * groups_;
+      if (AreAlike(product, other.product) && extents == other.extents &&
+          threads <= hardware_.max_threads_per_block)
+        return Chance(rng_, kAlikeProb) ? std::optional(i) : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  // Draws the tile of the product, and the units that compute it.
+  Status DrawMatrix(const MatrixProduct& product, const std::vector<int64_t>& extents,
+                    MatrixStage& matrix) {
+    matrix.product = product;
+    if (has_warpgroup_units_ && IsForWarpgroups(product) &&
+        Chance(rng_, WarpgroupShare(ProductOfCounts(extents)))) {
+      const std::optional<MatrixProduct> exchanged = ExchangedForWarpgroups(product);
+      if (exchanged && Chance(rng_, kExchangedProb)) matrix.product = *exchanged;
+      matrix.tile = DrawMatrixTile(matrix.product, ir::MatrixUnitScope::kWarpgroup, extents);
+      if (!matrix.tile.empty()) matrix.scope = ir::MatrixUnitScope::kWarpgroup;
+      if (matrix.tile.empty()) matrix.product = product;
+    }
+    if (matrix.tile.empty())
+      matrix.tile = DrawMatrixTile(product, ir::MatrixUnitScope::kWarp, extents);
+    if (matrix.tile.empty()) return FailedPrecondition("no tile for matrix units was found");
+    matrix.window_is_outside =
+        matrix.scope == ir::MatrixUnitScope::kWarpgroup &&
+        (HasMovingColumns(matrix.product) ||
+         (HasRowsInOrder(matrix.product, matrix.tile) && Chance(rng_, kWindowOutsideProb)));
+    return OkStatus();
   }
 
   // Draws tiles repeatedly, like other tiles, and returns the first one that is accepted, or else
@@ -477,11 +544,9 @@ class TileFiller {
   const Parameters& parameters_;
   Rng& rng_;
   const bool has_warpgroup_units_, wants_matrix_;
-  std::optional<MatrixProduct> matrix_ = {};  // the product that is being tiled
-  ir::MatrixUnitScope matrix_scope_ = ir::MatrixUnitScope::kWarp;
-  bool window_is_outside_ = false;  // a fetch has one element of the window
-  int matrix_stage_ = -1;
-  dag::OperatorPtr matrix_op_ = {};
+  std::vector<MatrixStage> matrices_ = {};
+  bool is_matrix_ = false;                  // the last one is the stage that is being tiled
+  std::optional<size_t> alike_ = {};        // the one whose tile it has
   const std::optional<int> cluster_split_;  // a step number
   const size_t spatial_lengths_;            // for each spatial split of a tiled stage
   int64_t groups_ = 1, parts_ = 1;          // for the stage that is tiled next

@@ -180,15 +180,6 @@ int RootOf(const State& state, int s) {
 
 }  // namespace
 
-std::vector<int> ProductsOfMatrixUnits(const State& state) {
-  std::vector<int> stages;
-  for (int s = 0; s < state.num_stages(); ++s) {
-    if (ir::MatrixUnitScopeOf(state.stage(s).hints) != ir::MatrixUnitScope::kNone)
-      stages.push_back(s);
-  }
-  return stages;
-}
-
 std::vector<int> RootsOfMatrixUnits(const State& state) {
   std::set<int> roots;
   for (const int s : ProductsOfMatrixUnits(state)) roots.insert(RootOf(state, s));

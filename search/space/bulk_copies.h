@@ -8,10 +8,7 @@
 
 namespace kiln::search {
 
-// Products of matrix units, ascending: stages that have the hint, on or off; off where a unit is
-// one warp's.
-std::vector<int> ProductsOfMatrixUnits(const schedule::State& state);
-// The root stages that they are computed in, ascending.
+// The root stages that products of matrix units are computed in, ascending.
 std::vector<int> RootsOfMatrixUnits(const schedule::State& state);
 
 // Does code generation take the hint on such a stage? Its tiles are fetched asynchronously, as they

@@ -157,7 +157,7 @@ int64_t RegistersOfThread(int64_t threads, int64_t blocks) {
 Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware,
                       int64_t max_cluster_blocks) {
   if (state.online() != nullptr) return CheckOnlineLimits(state, hardware);
-  KILN_RETURN_IF_ERROR(CheckMatrixTile(state));
+  KILN_RETURN_IF_ERROR(CheckMatrixTiles(state));
   const int64_t most_vthreads = MostVThreads(hardware, MatrixStageOf(state).has_value());
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.stage(s).is_placeholder() || state.attach(s).kind != Attach::kRoot) continue;

@@ -218,6 +218,15 @@ std::span<const MatrixAxis> MatrixProduct::TiledAxes(size_t tiled) const {
   return are_batches ? all.last(tiled) : std::span<const MatrixAxis>();
 }
 
+bool AreAlike(const MatrixProduct& a, const MatrixProduct& b) {
+  return a.unit == b.unit && a.axes == b.axes && a.column_axis == b.column_axis &&
+         a.depth_axis == b.depth_axis && a.group_axis == b.group_axis &&
+         a.group_size == b.group_size && a.is_part == b.is_part &&
+         a.IsAlongDepth(a.first) == b.IsAlongDepth(b.first) &&
+         a.IsAlongDepth(a.second) == b.IsAlongDepth(b.second) &&
+         IsForWarpgroups(a) == IsForWarpgroups(b) && HasMovingColumns(a) == HasMovingColumns(b);
+}
+
 bool HasMatrixUnits(const target::Target& target) {
   return std::ranges::any_of(
       instructions::MatrixUnits(),
@@ -299,11 +308,17 @@ bool HasMatrixHint(std::span<const schedule::StepPtr> steps) {
   });
 }
 
-std::optional<int> MatrixStageOf(const State& state) {
+std::vector<int> ProductsOfMatrixUnits(const State& state) {
+  std::vector<int> stages;
   for (int s = 0; s < state.num_stages(); ++s) {
-    if (state.stage(s).hints[ir::Hint::kMatrixUnit] != 0) return s;
+    if (state.stage(s).hints[ir::Hint::kMatrixUnit] != 0) stages.push_back(s);
   }
-  return std::nullopt;
+  return stages;
+}
+
+std::optional<int> MatrixStageOf(const State& state) {
+  const std::vector<int> stages = ProductsOfMatrixUnits(state);
+  return stages.empty() ? std::nullopt : std::optional(stages.front());
 }
 
 }  // namespace kiln::search

@@ -69,6 +69,10 @@ std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op);
 // several axes of rows or of columns. A thread has two neighbours of the last axis still.
 std::optional<MatrixProduct> ExchangedForWarpgroups(const MatrixProduct& product);
 
+// Are the axes of two products of the same kinds, and read in the same ways, so that what is a tile of one
+// is a tile of the other where their extents are the same?
+bool AreAlike(const MatrixProduct& a, const MatrixProduct& b);
+
 // Has the target's architecture any matrix units? Those of four warps together (sm_90)?
 bool HasMatrixUnits(const target::Target& target);
 bool HasWarpgroupUnits(const target::Target& target);
@@ -95,7 +99,8 @@ std::optional<int> ColumnDimension(const MatrixProduct& product);
 // element of the window: others would begin between groups of 8 columns.
 bool HasMovingColumns(const MatrixProduct& product);
 
-// The stage that a hint says matrix units compute; none: there is none.
+// The stages that a hint says matrix units compute, ascending. The first one; none: there is none.
+std::vector<int> ProductsOfMatrixUnits(const schedule::State& state);
 std::optional<int> MatrixStageOf(const schedule::State& state);
 bool HasMatrixHint(std::span<const schedule::StepPtr> steps);
 

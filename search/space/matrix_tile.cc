@@ -267,14 +267,17 @@ std::optional<MatrixProduct> TiledProductOf(const State& state, int s) {
 int64_t LeastRegisters(const State& state, int root) {
   // Of an instruction: its results, and what ptxas asks for beside them.
   constexpr int64_t kOfColumn = 4, kOthers = 32;
-  const std::optional<int> s = MatrixStageOf(state);
-  if (!s || ir::MatrixUnitScopeOf(state.stage(*s).hints) != MatrixUnitScope::kWarpgroup) return 0;
-  int stage = *s;
-  while (state.attach(stage).kind == schedule::Attach::kIter) stage = state.attach(stage).stage;
-  const MatrixSplits splits = MatrixSplitsOf(state, *s);
-  const std::optional<MatrixProduct> product = TiledProductOf(state, *s);
-  if (stage != root || splits.lengths.empty() || !product) return 0;
-  return splits.lengths[product->TiledColumn(splits.lengths.size())][0] * kOfColumn + kOthers;
+  int64_t columns = 0;
+  for (const int s : ProductsOfMatrixUnits(state)) {
+    if (ir::MatrixUnitScopeOf(state.stage(s).hints) != MatrixUnitScope::kWarpgroup) continue;
+    int stage = s;
+    while (state.attach(stage).kind == schedule::Attach::kIter) stage = state.attach(stage).stage;
+    const MatrixSplits splits = MatrixSplitsOf(state, s);
+    const std::optional<MatrixProduct> product = TiledProductOf(state, s);
+    if (stage == root && !splits.lengths.empty() && product)
+      columns += splits.lengths[product->TiledColumn(splits.lengths.size())][0];
+  }
+  return columns == 0 ? 0 : columns * kOfColumn + kOthers;
 }
 
 namespace {
@@ -363,34 +366,37 @@ bool FetchesTheColumnsAlone(const State& state, int s, const MatrixProduct& prod
              ProductOfCounts(splits.lengths[product.TiledColumn(splits.lengths.size())]);
 }
 
-}  // namespace
-
-Status CheckMatrixTile(const State& state) {
-  const std::optional<int> s = MatrixStageOf(state);
-  if (!s) return OkStatus();
-  const schedule::Stage& stage = state.stage(*s);
+Status CheckTileOf(const State& state, int s) {
+  const schedule::Stage& stage = state.stage(s);
   const auto refuse = [&](std::string_view why) {
-    return FailedPrecondition("stage {} ({}): matrix units can't compute it: {}", *s,
+    return FailedPrecondition("stage {} ({}): matrix units can't compute it: {}", s,
                               stage.op->name(), why);
   };
-  const std::optional<MatrixProduct> product = TiledProductOf(state, *s);
+  const std::optional<MatrixProduct> product = TiledProductOf(state, s);
   if (!product) return refuse("it is no sum of products that a unit multiplies");
-  const MatrixSplits splits = MatrixSplitsOf(state, *s);
+  const MatrixSplits splits = MatrixSplitsOf(state, s);
   const std::string why =
       WhyNoMatrixTile(*product, ir::MatrixUnitScopeOf(stage.hints), splits.extents, splits.lengths);
   if (!why.empty()) return refuse(why);
   if (ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup &&
-      IsReadAlongDepth(*product) && !HasColumnsBeforeDepth(state, *s, *product)) {
+      IsReadAlongDepth(*product) && !HasColumnsBeforeDepth(state, s, *product)) {
     return refuse(
         "the tile of its second factor has not columns one behind the other and neighbours along "
         "the sum, as four warps read it");
   }
   if (ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup &&
-      HasMovingColumns(*product) && !FetchesTheColumnsAlone(state, *s, *product, splits))
+      HasMovingColumns(*product) && !FetchesTheColumnsAlone(state, s, *product, splits))
     return refuse("a window moves the columns of its second factor within a tile of four warps");
   if (IsDeep(*product, *stage.op, splits)) return OkStatus();
   return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
                             product->unit->depth()));
+}
+
+}  // namespace
+
+Status CheckMatrixTiles(const State& state) {
+  for (const int s : ProductsOfMatrixUnits(state)) KILN_RETURN_IF_ERROR(CheckTileOf(state, s));
+  return OkStatus();
 }
 
 }  // namespace kiln::search

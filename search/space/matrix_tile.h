@@ -79,8 +79,8 @@ std::optional<MatrixProduct> TiledProductOf(const schedule::State& state, int s)
 // are none in stage `root` and those computed inside of it.
 int64_t LeastRegisters(const schedule::State& state, int root);
 
-// FailedPrecondition: why the tiles of the stage with the hint do not fit. The extents of `state`
+// FailedPrecondition: why the tiles of a stage with the hint do not fit. The extents of `state`
 // must be filled.
-Status CheckMatrixTile(const schedule::State& state);
+Status CheckMatrixTiles(const schedule::State& state);
 
 }  // namespace kiln::search

@@ -305,7 +305,7 @@ TEST(MatrixUnits, TilesOfOneAxisAreNoExchangedOnes) {
   const std::optional<MatrixProduct> product = TiledProductOf(state, 2);
   ASSERT_TRUE(product.has_value());
   EXPECT_EQ(product->axes.back(), MatrixAxis::kColumn);
-  EXPECT_THAT(CheckMatrixTile(state),
+  EXPECT_THAT(CheckMatrixTiles(state),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("its axes are not tiled")));
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "compiler/schedule/steps/steps.h"
+#include "search/space/alike_products.h"
 #include "search/space/factorization.h"
 #include "search/space/sketch_rules/rules.h"
 #include "search/space/stage_view.h"
@@ -69,7 +70,8 @@ class ReductionSplit final : public SketchRule {
         !IsUntouched(state, s) || view.ReduceProduct() < context.task.hardware.warp_size ||
         !(columns || HasPart(stage.loop(LongestReduceLoop(stage)).extent)))
       return RuleAnswer::kSkip;
-    return RuleAnswer::kApply;
+    if (NumAlikeBehind(state, s) == 0) return RuleAnswer::kApply;
+    return SumSplitsOf(state) == SumSplits{} ? RuleAnswer::kSkip : RuleAnswer::kApplyAndSkipRest;
   }
 
   NextStates Apply(const RuleContext& context, State state, int s) const override {
@@ -94,6 +96,8 @@ class ReductionSplit final : public SketchRule {
         HasClusterPart(LongestReduction(state, s, reduction),
                        context.task.device.max_cluster_blocks))
       AddClusters(state, s, reduction, next);
+    if (const int alike = NumAlikeBehind(state, s); alike > 0)
+      KeepAlike(SumSplitsOf(state), alike, next);
     return next;
   }
 
