@@ -472,6 +472,29 @@ TEST_F(RecordsTest, ATrackerWithoutWorkersSaysWhatToStart) {
   ASSERT_OK(tracker.Stop().status());
 }
 
+// A scheduler answers for its tracker, also where its address is given as that of a tracker.
+TEST_F(RecordsTest, AListOfWorkersSaysWhoAnswers) {
+  DaemonProcess tracker(kKiln, {"tracker", "--log-level", "error"});
+  ASSERT_OK(tracker.Start());
+  DaemonProcess scheduler(
+      kKiln, {"scheduler", "--log-level", "error", "--tracker", tracker.address(), "--db", db_});
+  ASSERT_OK(scheduler.Start());
+  const auto first_line = [](const Words& words) {
+    const std::string said = KilnPrints(words);
+    return said.substr(0, said.find('\n'));
+  };
+  EXPECT_EQ(first_line({"workers", "--tracker", tracker.address()}),
+            "tracker " + tracker.address());
+  const std::string address = scheduler.address();
+  for (const char* flag : {"--tracker", "--scheduler"}) {
+    EXPECT_EQ(first_line({"workers", flag, address}), "scheduler " + address);
+  }
+  ASSERT_OK(scheduler.Stop().status());
+  EXPECT_THAT(Refused({"workers", "--scheduler", address}),
+              HasSubstr("cannot reach a scheduler at " + address));
+  ASSERT_OK(tracker.Stop().status());
+}
+
 TEST_F(RecordsTest, AVersionThatIsNotKnownIsSaid) {
   Tune("32,32,32");
   std::string line = Line(List({})[0], 1e-3, 1);

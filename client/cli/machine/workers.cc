@@ -145,10 +145,23 @@ ListedBy FindList(const WorkersFlags& flags, const Session& session) {
   return list;
 }
 
-Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
-  const ListedBy list = FindList(flags, session);
-  KILN_ASSIGN_OR_RETURN(const FarmAccess access, session.Access());
+// Asks for the list. Sets `list.what` to what answers: the address of a tracker may be that of a
+// scheduler.
+StatusOr<v1::ListReply> AskForList(const FarmAccess& access, ListedBy& list) {
+  const auto connect = [&] { return SchedulerClient::Connect(list.address, access).status(); };
+  if (list.what == "scheduler") {
+    KILN_RETURN_IF_ERROR(connect());
+    return ListWorkers(list.address, access);
+  }
   KILN_ASSIGN_OR_RETURN(v1::ListReply reply, ListWorkers(list.address, access));
+  if (connect().ok()) list.what = "scheduler";
+  return reply;
+}
+
+Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
+  ListedBy list = FindList(flags, session);
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, session.Access());
+  KILN_ASSIGN_OR_RETURN(v1::ListReply reply, AskForList(access, list));
   if (session.json) {
     fmt::print("{}\n", JsonOf(reply));
     return OkStatus();

@@ -156,8 +156,15 @@ void VerifyLog(const VerifyFolderOptions& options, const RunProgram& run, Verifi
     return;
   }
   const std::vector<Json> lines = Objects(measured->output);
-  FindProblems(lines, "ok", "check", file);
+  std::vector<Json> checked, unchecked;
+  for (const Json& line : lines) (IsFalse(line, "checked") ? unchecked : checked).push_back(line);
+  FindProblems(checked, "ok", "check", file);
   if (file.verdict == Verdict::kWrong) return;
+  if (!unchecked.empty()) {
+    file.problem = fmt::format("{} of {} not checked: {}", unchecked.size(),
+                               Counted(std::ssize(lines), "record"), TextOf(unchecked[0], "check"));
+    return;
+  }
   if (!measured->exit.ok()) {
     file.problem = WhyItEnded(*measured);
     return;

@@ -100,6 +100,25 @@ TEST(VerifyFolderTest, ALogIsMeasured) {
   program.answers.at("records") =
       Prints(R"({"line":1,"cost_s":null,"ok":false,"check":"wrong answer"})", 1);
   EXPECT_EQ(program.Verify("log.json").problem, "wrong answer");
+  // A record of which nobody knows what it computes is not wrong.
+  const std::string unknown =
+      R"({"line":2,"cost_s":null,"ok":false,"checked":false,"check":"no DAG is known for this key"})";
+  program.answers.at("records") =
+      Prints(R"({"line":1,"cost_s":1e-3,"ok":true,"checked":true,"check":""})"
+             "\n" +
+                 unknown,
+             1);
+  const VerifiedFile unchecked = program.Verify("log.json");
+  EXPECT_EQ(unchecked.verdict, Verdict::kNotChecked);
+  EXPECT_EQ(unchecked.problem, "1 of 2 records not checked: no DAG is known for this key");
+  EXPECT_EQ(ExitStatusOf({unchecked}), 2);
+  program.answers.at("records") =
+      Prints(R"({"line":1,"cost_s":null,"ok":false,"checked":true,"check":"wrong answer"})"
+             "\n" +
+                 unknown,
+             1);
+  EXPECT_EQ(program.Verify("log.json").verdict, Verdict::kWrong);
+  EXPECT_EQ(program.Verify("log.json").problem, "wrong answer");
   program.answers.at("records") = Says("kiln: log.json has no records\n", 1);
   EXPECT_EQ(program.Verify("log.json").verdict, Verdict::kNotChecked);
 }

@@ -214,6 +214,8 @@ struct Row {
   // "right, error 1e-6", "wrong answer: ...", "skipped: ...".
   std::string check;
   bool failed = false;
+  // False: nobody knows what the record computes, or it is of another kind of device.
+  bool checked = true;
 };
 
 // Prints rows as they come, in columns, so that a long log shows results from the beginning.
@@ -263,10 +265,11 @@ class RowPrinter {
 void PrintJson(std::string_view numbered, int64_t number, const Row& row) {
   fmt::print(
       "{{\"{}\":{},\"workload\":{},\"logged_cost_s\":{},\"cost_s\":{},\"ok\":{},"
-      "\"check\":{}}}\n",
+      "\"checked\":{},\"check\":{}}}\n",
       numbered, number, JsonString(row.workload),
       row.logged_s > 0 ? fmt::format("{}", row.logged_s) : "null",
-      row.here_s > 0 ? fmt::format("{}", row.here_s) : "null", !row.failed, JsonString(row.check));
+      row.here_s > 0 ? fmt::format("{}", row.here_s) : "null", !row.failed, row.checked,
+      JsonString(row.check));
   std::fflush(stdout);
 }
 
@@ -291,13 +294,13 @@ class LogMeasurer {
     row.logged_s = LoggedCost(line);
     const StatusOr<NamedComputation> workload = WorkloadOf(item);
     row.workload = workload.ok() ? workload->description : line.workload_key;
-    if (!workload.ok()) return Failed(row, std::string(Message(workload.status())));
+    if (!workload.ok()) return NotChecked(row, std::string(Message(workload.status())));
     const auto logged = target::ParseRecordedTarget(line.target);
     KILN_ASSIGN_OR_RETURN(const auto device, target::ParseTarget(trials_.runner().target()));
-    if (!logged.ok()) return Failed(row, std::string(Message(logged.status())));
+    if (!logged.ok()) return NotChecked(row, std::string(Message(logged.status())));
     if (logged->target.kind != device.kind) {
-      return Failed(row, fmt::format("recorded for {}, this device is {}",
-                                     logged->target.kind->name, device.kind->name));
+      return NotChecked(row, fmt::format("recorded for {}, this device is {}",
+                                         logged->target.kind->name, device.kind->name));
     }
     DirectTrial trial;
     // The key may have been bound to another computation, for instance.
@@ -344,6 +347,11 @@ class LogMeasurer {
     row.check = std::move(why);
     row.failed = true;
     return row;
+  }
+
+  static Row NotChecked(Row row, std::string why) {
+    row.checked = false;
+    return Failed(std::move(row), std::move(why));
   }
 
   const MeasureFlags& flags_;
