@@ -9,7 +9,9 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
+#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/file/fd.h"
 #include "base/process/descriptor_limit.h"
@@ -54,6 +56,16 @@ std::string Bytes(const grpc::ByteBuffer& buffer) {
   for (const grpc::Slice& slice : slices)
     bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   return bytes;
+}
+
+// Debian's Abseil would abort the process where locks are taken in the second order.
+TEST(InitGrpcTest, LocksAreNotSearchedForCycles) {
+  InitGrpc();
+  absl::Mutex a, b;
+  for (const auto& [first, second] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const absl::MutexLock outer(first);
+    const absl::MutexLock inner(second);
+  }
 }
 
 class GrpcServerTest : public ::testing::Test {

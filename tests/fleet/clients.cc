@@ -1,9 +1,13 @@
 #include "tests/fleet/clients.h"
 
+#include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <algorithm>
+#include <atomic>
+#include <limits>
 #include <utility>
 
 #include "base/log.h"
@@ -39,30 +43,66 @@ void Time(Times& times, const Call& call) {
 
 }  // namespace
 
+// The stream of one watched job. gRPC calls it, one call at a time.
+class Clients::Watcher final : public grpc::ClientReadReactor<v1::JobEvent> {
+ public:
+  Watcher(Clients& clients, std::string job) : clients_(clients), job_(std::move(job)) {}
+
+  void Begin() {
+    request_.set_job_id(job_);
+    clients_.stub_->async()->WatchJob(&context_, &request_, this);
+    StartRead(&event_);
+    StartCall();
+  }
+  void Cancel() { context_.TryCancel(); }
+  int64_t records() const { return records_; }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    records_ += event_.has_record();
+    clients_.Note(event_, job_);
+    StartRead(&event_);
+  }
+  void OnDone(const grpc::Status& status) override {
+    const bool is_cancelled = status.error_code() == grpc::StatusCode::CANCELLED;
+    if (!status.ok() && !is_cancelled) LogWarn("watching job {}: {}", job_, status.error_message());
+    std::lock_guard lock(clients_.mutex_);
+    --clients_.open_;
+    clients_.ended_.notify_all();
+  }
+
+ private:
+  Clients& clients_;
+  const std::string job_;
+  grpc::ClientContext context_;
+  v1::WatchJobRequest request_;
+  v1::JobEvent event_;
+  std::atomic<int64_t> records_{0};
+};
+
 Clients::Clients(const std::string& scheduler, Figures& figures,
                  std::function<TimePoint(const std::string& trial)> begin_of)
     : figures_(figures), begin_of_(std::move(begin_of)), stub_(StubOf(scheduler)) {}
 
 Clients::~Clients() {
   asker_.request_stop();
-  for (Watcher& watcher : watchers_) watcher.context.TryCancel();
-  for (Watcher& watcher : watchers_) watcher.thread.join();
+  std::unique_lock lock(mutex_);
+  for (const auto& watcher : watchers_) watcher->Cancel();
+  ended_.wait(lock, [this] { return open_ == 0; });
 }
 
 void Clients::Watch(const std::string& job) {
-  Watcher& watcher = watchers_.emplace_back();
-  watcher.thread = std::thread([this, &watcher, job] { Follow(watcher, job); });
+  std::lock_guard lock(mutex_);
+  ++open_;
+  watchers_.emplace_back(std::make_unique<Watcher>(*this, job))->Begin();
 }
 
-void Clients::Follow(Watcher& watcher, const std::string& job) {
-  v1::WatchJobRequest request;
-  request.set_job_id(job);
-  const auto stream = stub_->WatchJob(&watcher.context, request);
-  v1::JobEvent event;
-  while (stream->Read(&event)) Note(event, job);
-  const grpc::Status status = stream->Finish();
-  const bool is_cancelled = status.error_code() == grpc::StatusCode::CANCELLED;
-  if (!status.ok() && !is_cancelled) LogWarn("watching job {}: {}", job, status.error_message());
+int64_t Clients::FewestRecords() {
+  std::lock_guard lock(mutex_);
+  if (watchers_.empty()) return 0;
+  int64_t fewest = std::numeric_limits<int64_t>::max();
+  for (const auto& watcher : watchers_) fewest = std::min(fewest, watcher->records());
+  return fewest;
 }
 
 void Clients::Note(const v1::JobEvent& event, const std::string& job) {

@@ -1,10 +1,13 @@
 // Users of a scheduler: watchers, which follow jobs as `kiln watch` does, and one user who asks for
 // jobs and their best records in turns.
 //
-// A thread for each watcher and one for the user who asks.
+// Watchers run in gRPC's threads, which are few: a thread that waits in a blocking read would take
+// turns at reading the sockets of the whole fleet. The user who asks has a thread.
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -30,16 +33,14 @@ class Clients {
   ~Clients();
 
   void Watch(const std::string& job);
+  // Returns the number of records of the watched job that has the fewest; 0 if none is watched.
+  int64_t FewestRecords();
   // Asks for the jobs in turns, one each `pause`, from the first call on.
   void Ask(const std::string& job, std::chrono::milliseconds pause);
 
  private:
-  struct Watcher {
-    grpc::ClientContext context;
-    std::thread thread;
-  };
+  class Watcher;
 
-  void Follow(Watcher& watcher, const std::string& job);
   void Note(const v1::JobEvent& event, const std::string& job);
   void AskInTurns(std::chrono::milliseconds pause, const std::stop_token& stop);
 
@@ -47,7 +48,9 @@ class Clients {
   const std::function<TimePoint(const std::string& trial)> begin_of_;
   const std::unique_ptr<v1::Scheduler::Stub> stub_;
   std::mutex mutex_;
-  std::list<Watcher> watchers_;
+  std::condition_variable ended_;  // notified when a stream has ended
+  size_t open_ = 0;                // number of streams
+  std::list<std::unique_ptr<Watcher>> watchers_;
   std::vector<std::string> asked_;
   std::jthread asker_;
 };

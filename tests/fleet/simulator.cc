@@ -89,13 +89,15 @@ void Mark(Figures& figures) {
 }
 
 // Prints the figures each second until a stop.
-void Report(const Figures& figures, const std::stop_token& stop) {
+void Report(const Figures& figures, Clients& clients, const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any changed;
   std::unique_lock lock(mutex);
   const auto never = [] { return false; };
   while (!stop.stop_requested()) {
-    std::cout << Described(figures).dump() << std::endl;
+    json described = Described(figures);
+    described["fewest_records"] = clients.FewestRecords();
+    std::cout << described.dump() << std::endl;
     changed.wait_for(lock, stop, std::chrono::seconds(1), never);
   }
 }
@@ -127,7 +129,7 @@ Status Simulate(Flags& flags) {
   announcements.WaitUntilAll();
   Clients clients(flags.scheduler, figures,
                   [&](const std::string& trial) { return workers.TakeBuildTime(trial); });
-  const std::jthread reporter([&](const std::stop_token& stop) { Report(figures, stop); });
+  const std::jthread reporter([&](const std::stop_token& stop) { Report(figures, clients, stop); });
   std::string line;
   while (std::getline(std::cin, line)) Obey(line, flags, clients, figures);
   return OkStatus();
