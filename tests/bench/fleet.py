@@ -161,6 +161,7 @@ class Run:
             "jobs": self.jobs_wanted, "trials": trials, "seconds": seconds, "trials_per_s": trials / seconds,
             "by_second": window, "cpu_s": spent, "cpu_ms_per_trial": 1e3 * sum(spent.values()) / max(1, trials),
             "rss_mib": {name: [found[0], found[-1], max(found)] for name, found in sizes.items()},
+            "rss_mib_by_ten_seconds": {name: found[::10] for name, found in sizes.items()},
             "records_per_s": (figures["records"] - begin["records"]) / seconds,
             "event_bytes_per_s": (figures["event_bytes"] - begin["event_bytes"]) / seconds,
             "announces_per_s": (figures["announces"] - begin["announces"]) / seconds,
