@@ -140,7 +140,7 @@ class Run:
                 raise RuntimeError(f"nothing for {seconds} s: {self.simulator.figures}; see {self.folder}")
 
     def measure(self):
-        # A job that begins computes the first schedule of each task, which takes a core longer than its trials.
+        # A job begins with the first schedule of each task, which takes longer than trials.
         least = {"fewest_records": 20} if self.watched else {"results": 20 * self.jobs_wanted}
         self.until(lambda figures: all(figures[name] > count for name, count in least.items()), 300)
         time.sleep(self.flags.warm_up)
