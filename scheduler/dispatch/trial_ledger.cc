@@ -18,12 +18,25 @@ void WaitUntil(double until_s, std::unique_lock<std::mutex>& lock, std::conditio
   changed.wait_for(lock, std::chrono::duration<double>(left_s), done);
 }
 
+// Returns the time of the build if a device had waited for it: a program that a device is late for
+// waits longer than it runs. None if there was no build, or no measurement.
+std::optional<double> AwaitedBuildOf(const MeasuredTrial& measured) {
+  const v1::TrialInstants& instants = measured.instants;
+  if (measured.record.build_s <= 0 || instants.run_received_us() == 0) return std::nullopt;
+  const int64_t waited_us = instants.run_sent_us() - instants.build_received_us();
+  const int64_t run_us = instants.run_received_us() - instants.run_sent_us();
+  if (waited_us > run_us) return std::nullopt;
+  return measured.record.build_s;
+}
+
 search::Outcome OutcomeOf(MeasuredTrial& measured) {
   const bool valid = measured.record.error == store::kNoError;
+  const std::optional<double> awaited_build_s = AwaitedBuildOf(measured);
   search::Outcome outcome{std::move(measured.trial), valid,
                           valid ? store::MeanCost(measured.record) : 0};
   // The reference of a sample of the outputs says nothing about the time of all outputs.
   if (!measured.record.sampled_outputs.has_value()) outcome.reference_s = measured.reference_cost_s;
+  outcome.awaited_build_s = awaited_build_s;
   return outcome;
 }
 

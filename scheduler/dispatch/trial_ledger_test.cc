@@ -64,6 +64,31 @@ TEST_F(TrialLedgerTest, AnOutcomeComesWhenTheResultIsWritten) {
   EXPECT_THAT(Outcomes(), ElementsAre(7));
 }
 
+// A device that is late for a program lets it wait longer than it runs.
+TEST_F(TrialLedgerTest, AnOutcomeHasTheBuildThatTheDeviceHadWaitedFor) {
+  const auto awaited = [&](uint32_t number, double build_s, int64_t sent_us, int64_t received_us) {
+    InFlightTrial trial = ledger_.Begin(MakeTrial(number));
+    MeasuredTrial measured;
+    measured.record.trial = number;
+    measured.record.costs_s = {1e-3};
+    measured.record.build_s = build_s;
+    measured.instants.set_build_received_us(1'000);
+    measured.instants.set_run_sent_us(sent_us);
+    measured.instants.set_run_received_us(received_us);
+    measured.trial = std::move(trial.trial);
+    ledger_.AddResult(trial.serial, std::move(measured));
+    std::vector<MeasuredTrial> batch = Take();
+    ledger_.Finish(batch);
+    const auto outcome = ledger_.Next(kNever_s);
+    EXPECT_OK(outcome);
+    return (*outcome)->awaited_build_s;
+  };
+  EXPECT_EQ(awaited(0, 0.5, 1'100, 9'000), 0.5);
+  EXPECT_EQ(awaited(1, 0.5, 9'000, 10'000), std::nullopt) << "it waited for the device";
+  EXPECT_EQ(awaited(2, 0, 1'100, 9'000), std::nullopt) << "it was not built for the trial";
+  EXPECT_EQ(awaited(3, 0.5, 0, 0), std::nullopt) << "it did not come to a device";
+}
+
 // If a job is stopped, it has no record of the task, or the record of its first schedule is among
 // them.
 TEST_F(TrialLedgerTest, ResultsWaitForThatOfTheHeuristicSchedule) {

@@ -55,6 +55,10 @@ StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
     KILN_ASSIGN_OR_RETURN(models.prior,
                           costmodel::AnalyticModel::Make(features::FeatureNames(), device));
   }
+  if (kind->weighs_builds) {
+    KILN_ASSIGN_OR_RETURN(models.builds,
+                          costmodel::BuildModel::Make(features::FeatureNames(), seed, stop));
+  }
   const bool given = options.trained != nullptr || !options.parameters.empty();
   if (kind->learned_model.empty()) {
     if (!given) return models;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "costmodel/build_model.h"
 #include "costmodel/cost_model.h"
 #include "costmodel/model_file.h"
 #include "device/calibration.h"
@@ -25,6 +26,8 @@ struct Models {
   // results: the learned model alone would reject schedules only because similar ones were slow.
   // May be null.
   std::shared_ptr<const costmodel::CostModel> blended = {};
+  // Predicts how long builds for a GPU take, and learns from them. Null: they count alike.
+  std::shared_ptr<costmodel::BuildModel> builds = {};
 };
 
 // The model of a file, ready to rank and to learn more. FailedPrecondition if it was trained on

@@ -63,6 +63,9 @@ struct Observation {
   bool corrects = false;
   // The time of one run of the unscheduled loops on the device. Empty if it is not known.
   std::optional<double> reference_s = {};
+  // The time of its build, if the device had waited for it. Empty: it is not known, or the program
+  // waited for the device.
+  std::optional<double> awaited_build_s = {};
 };
 
 class Policy {
@@ -127,6 +130,8 @@ struct PolicyKind {
   bool uses_analytic_model = false;
   bool uses_template = false;
   bool takes_rules = false;  // PolicyOptions::rules
+  // Whether the policy prefers candidates that are built soon where builds are the limit.
+  bool weighs_builds = false;
   // Whether the policy's model learns from measured points of its template, also those of earlier
   // jobs.
   bool learns_from_points = false;

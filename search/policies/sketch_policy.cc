@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,6 +14,7 @@
 #include "search/evolution/population.h"
 #include "search/evolution/rebuild.h"
 #include "search/evolution/transfer.h"
+#include "search/policies/pace_model.h"
 #include "search/policies/samples.h"
 #include "search/space/search_space.h"
 
@@ -62,6 +64,7 @@ constinit const PolicyKind kSketchXgb = {
     .learned_model = "xgb",
     .uses_analytic_model = true,
     .takes_rules = true,
+    .weighs_builds = true,
     .make = Make};
 
 constinit const PolicyKind kSketchAnalytic = {
@@ -69,6 +72,7 @@ constinit const PolicyKind kSketchAnalytic = {
     .what = "the same, ranked by the analytic model always",
     .uses_analytic_model = true,
     .takes_rules = true,
+    .weighs_builds = true,
     .make = Make};
 
 SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t seed,
@@ -90,6 +94,29 @@ const costmodel::CostModel* SketchPolicy::Ranker() const {
   const bool blended = options_.models.blended != nullptr && report_.round % 2 == 0 &&
                        own_results_ < parameters_.well_known_task_results;
   return blended ? options_.models.blended.get() : options_.models.learned.get();
+}
+
+void SketchPolicy::LearnBuilds() {
+  if (options_.models.builds == nullptr || built_.empty()) return;
+  const double start = ThreadCpuSeconds();
+  const Status status = options_.models.builds->Learn(std::exchange(built_, {}));
+  if (!status.ok() && !task_.stop.stop_requested())
+    LogWarn("the model of build times: {}", Message(status));
+  report_.seconds(Part::kTrain) += ThreadCpuSeconds() - start;
+}
+
+bool SketchPolicy::WeighsBuilds() const {
+  return options_.models.builds != nullptr && task_.target.is_gpu() && build_limit_.is_reached();
+}
+
+std::vector<double> SketchPolicy::BuildSeconds(std::span<const Individual> individuals) {
+  const double start = ThreadCpuSeconds();
+  std::vector<const FloatMatrix*> programs;
+  programs.reserve(individuals.size());
+  for (const Individual& individual : individuals) programs.push_back(individual.rows.get());
+  std::vector<double> seconds = options_.models.builds->Seconds(programs);
+  report_.seconds(Part::kPredict) += ThreadCpuSeconds() - start;
+  return seconds;
 }
 
 void SketchPolicy::Train() {
@@ -120,9 +147,29 @@ bool SketchPolicy::IsEarly() const {
   return options_.one_of_many && own_results_ < kResultsForAllStates;
 }
 
+double SketchPolicy::ShareBesideBuilds(int n) const {
+  if (!WeighsBuilds() || rows_of_state_ <= 0) return 1;
+  const double states =
+      parameters_.sample_init_population + parameters_.evolutionary_search_mutation_prob *
+                                               parameters_.evolutionary_search_num_iters *
+                                               parameters_.evolutionary_search_population;
+  const double wanted_s = kSearchPerBuild * build_limit_.mean_s() * n;
+  const double all_s = states * rows_of_state_ * kSecondsOfRow;
+  return std::clamp(wanted_s / all_s, kLeastShareBesideBuilds, 1.0);
+}
+
+void SketchPolicy::NoteRows(std::span<const Individual> ranked) {
+  double rows = 0;
+  for (const Individual& individual : ranked) rows += individual.rows->rows();
+  if (!ranked.empty()) rows_of_state_ = rows / static_cast<double>(ranked.size());
+}
+
 int SketchPolicy::StatesOf(int full, int n) const {
   const int all = InProportion(parameters_, full, n);
-  if (task_.target.is_gpu()) return IsEarly() ? (all + 1) / 2 : all;
+  if (task_.target.is_gpu()) {
+    const int beside_builds = static_cast<int>(std::ceil(full * ShareBesideBuilds(n)));
+    return std::min(beside_builds, IsEarly() ? (all + 1) / 2 : all);
+  }
   const int parts = own_results_ < kCpuResultsForHalfOfStates ? 4
                     : own_results_ < kCpuResultsForAllStates  ? 2
                                                               : 1;
@@ -134,6 +181,24 @@ double SketchPolicy::ShareByChance(const costmodel::CostModel* ranker) const {
   if (ranker != options_.models.prior.get()) return parameters_.eps_greedy;
   if (!IsEarly()) return parameters_.prior_eps_greedy;
   return std::min(parameters_.prior_eps_greedy, parameters_.eps_greedy);
+}
+
+void SketchPolicy::PreferGainPerSecond(size_t best, std::vector<Individual>& ranked,
+                                       std::vector<int>& ranks) {
+  ranks.resize(ranked.size());
+  std::iota(ranks.begin(), ranks.end(), 1);
+  if (!WeighsBuilds()) return;
+  std::vector<double> scores;
+  for (const Individual& individual : ranked) scores.push_back(individual.score);
+  const std::vector<size_t> order =
+      OrderByGainPerSecond(scores, BuildSeconds(ranked), build_limit_.other_s(), best);
+  std::vector<Individual> ordered;
+  ordered.reserve(ranked.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    ordered.push_back(std::move(ranked[order[i]]));
+    ranks[i] = static_cast<int>(order[i]) + 1;
+  }
+  ranked = std::move(ordered);
 }
 
 std::vector<Individual> SketchPolicy::Elites(size_t most) const {
@@ -176,6 +241,17 @@ DiversityQuotas SketchPolicy::QuotasOf(int n, std::span<const Individual> ranked
     quotas.most.push_back(static_cast<int>(std::ceil(n * most)));
   }
   return quotas;
+}
+
+std::vector<Individual> SketchPolicy::RankByPace(const costmodel::CostModel& model, int n,
+                                                 const Workers& workers,
+                                                 const std::vector<Individual>& drawn) {
+  if (!WeighsBuilds()) return Rank(model, n, workers, drawn);
+  const PaceModel pace(model, *options_.models.builds, build_limit_.other_s());
+  std::vector<Individual> ranked = Rank(pace, n, workers, drawn);
+  FillScores(model, ranked, report_);
+  SortByScore(ranked);
+  return ranked;
 }
 
 std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, int n,
@@ -277,6 +353,10 @@ void SketchPolicy::ChooseByChance(int n, const std::vector<Individual>& drawn, H
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
   Rng rng(SplitSeed(seed_ + 1, static_cast<uint64_t>(report_.round)));
   Shuffle(rng, order);
+  if (WeighsBuilds()) {
+    const std::vector<bool> cheap = CheapHalf(BuildSeconds(drawn));
+    std::ranges::stable_partition(order, [&](int i) { return cheap[static_cast<size_t>(i)]; });
+  }
   for (int i : order) {
     if (n <= 0) return;
     if (!chosen.insert(drawn[i].hash).second) continue;
@@ -308,6 +388,9 @@ std::vector<const Individual*> SketchPolicy::ProbedElites() const {
 
 std::vector<Individual> SketchPolicy::Neighbours(int n, const Workers& workers,
                                                  const Hashes& chosen) {
+  const bool weighs_builds = WeighsBuilds();
+  const int wanted = n;
+  if (weighs_builds) n *= 2;
   const std::vector<MutationKind> kinds = MutationKinds(task_, parameters_);
   const std::vector<const Individual*> elites = ProbedElites();
   Rng rng(SplitSeed(seed_ + 2, static_cast<uint64_t>(report_.round)));
@@ -336,7 +419,13 @@ std::vector<Individual> SketchPolicy::Neighbours(int n, const Workers& workers,
     if (made.insert(individual.hash).second) neighbours.push_back(std::move(individual));
   }
   FillRows(workers, neighbours, report_);
-  return neighbours;
+  if (!weighs_builds) return neighbours;
+  const std::vector<bool> cheap = CheapHalf(BuildSeconds(neighbours));
+  std::vector<Individual> of_cheap_builds;
+  for (size_t i = 0; i < neighbours.size() && std::ssize(of_cheap_builds) < wanted; ++i) {
+    if (cheap[i]) of_cheap_builds.push_back(std::move(neighbours[i]));
+  }
+  return of_cheap_builds;
 }
 
 StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
@@ -345,6 +434,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   if (n <= 0) return std::vector<Candidate>();
   if (task_.stop.stop_requested()) return Cancelled("stopped");
   Train();
+  LearnBuilds();
   const costmodel::CostModel* ranker = Ranker();
   const Workers workers(task_, options_.features, options_.threads);
 
@@ -365,15 +455,19 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   if (ranker != nullptr) {
     report_.ranked_by = ranker->name();
     const int by_chance = static_cast<int>(std::floor(n * ShareByChance(ranker) + 0.5));
-    std::vector<Individual> ranked = Rank(*ranker, n, workers, drawn);
+    std::vector<Individual> ranked = RankByPace(*ranker, n, workers, drawn);
+    NoteRows(ranked);
     const double known = parameters_.*SpaceOf(task_.target).neighbours_from_results;
     const double share = parameters_.neighbour_share * std::min(1.0, own_results_ / known);
     const int beside = static_cast<int>(std::floor(n * share + 0.5));
+    const int by_rank = n - by_chance - beside;
+    std::vector<int> ranks;
+    PreferGainPerSecond(static_cast<size_t>(std::max(0, by_rank) / kShareOfBest), ranked, ranks);
     const std::vector<int> best =
-        ChooseDiverse(ranked, n - by_chance - beside, parameters_, QuotasOf(n, ranked), report_);
+        ChooseDiverse(ranked, by_rank, parameters_, QuotasOf(n, ranked), report_);
     for (int i : best) {
       chosen.insert(ranked[i].hash);
-      Accept(ranked[i], i + 1, candidates);
+      Accept(ranked[i], ranks[static_cast<size_t>(i)], candidates);
     }
     for (const Individual& neighbour : Neighbours(beside, workers, chosen)) {
       chosen.insert(neighbour.hash);
@@ -385,7 +479,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
     for (size_t i = 0; i < ranked.size(); ++i) {
       if (chosen.contains(ranked[i].hash)) continue;
       if (left() > 0) {
-        Accept(ranked[i], static_cast<int>(i) + 1, candidates);
+        Accept(ranked[i], ranks[i], candidates);
       } else if (static_cast<int>(reserve_.size()) < parameters_.sample_init_population) {
         reserve_.push_back(std::move(ranked[i]));
       }
@@ -462,6 +556,9 @@ void SketchPolicy::Observe(std::span<const Observation> observations) {
                          .trial = o.record > 0 ? o.record : static_cast<int64_t>(o.trial),
                          .earlier = o.record > 0};
     individual.cost_s = CostOf(o);
+    build_limit_.Note(o.awaited_build_s);
+    if (o.awaited_build_s.has_value() && individual.rows != nullptr)
+      built_.push_back({individual.rows, *o.awaited_build_s});
     individuals.push_back(std::move(individual));
   }
   // Records of earlier runs have no rows yet. Individuals that do not lower teach nothing.

@@ -12,6 +12,9 @@
 // (evolution/transfer.h): a part of a round's candidates are such schedules, and the rest of them
 // are in the first generation.
 //
+// Where builds for a GPU are the limit, candidates come in the order of what they may gain in each
+// second of their trials (build_choice.h). The best ones by score are proposed all the same.
+//
 // Proposals in flight count as known. Observations get feature rows at once (from the proposal, or
 // by lowering again), but the model learns them only in the next Propose, because results come one
 // by one.
@@ -28,6 +31,7 @@
 #include "search/evolution/choose.h"
 #include "search/evolution/evaluate.h"
 #include "search/evolution/individual.h"
+#include "search/policies/build_choice.h"
 #include "search/policies/policy.h"
 #include "search/space/parameters.h"
 #include "search/space/sketch.h"
@@ -43,12 +47,20 @@ inline constexpr int kFewOwnResults = 8;
 // cores with the builders, the model does not yet tell more states apart, and the other tasks give
 // it contrast.
 inline constexpr int kResultsForAllStates = 24;
+// Searches and builds share the cores. If builds are the limit, a search of a GPU's task takes so many
+// seconds for each second of its candidates' builds, or less: it looks at fewer states, down to a
+// share of all.
+inline constexpr double kSearchPerBuild = 0.2, kLeastShareBesideBuilds = 0.2;
+// A state costs the search so much for each of its feature rows, on cores that are all busy.
+inline constexpr double kSecondsOfRow = 6e-5;
 // A task of a CPU looks at a quarter of the states until it has the first number of results, and at
 // a half until it has the second: what it finds is as fast (docs/experiments/search.md).
 inline constexpr int kCpuResultsForHalfOfStates = 128, kCpuResultsForAllStates = 1024;
 // But it looks at no fewer than so many states of a generation for each candidate, if there are so
 // many.
 inline constexpr int kLeastStatesOfCandidate = 8;
+// One in so many of the candidates that are chosen by score is chosen whatever its build costs.
+inline constexpr int kShareOfBest = 8;
 
 struct SketchPolicyOptions {
   Models models;  // each may be null; without models.learned no model learns
@@ -81,16 +93,29 @@ class SketchPolicy final : public Policy {
   };
 
   void Train();
+  void LearnBuilds();
+  bool WeighsBuilds() const;  // whether builds are the limit, and can be predicted
+  // Predicts the seconds of the builds of individuals with rows.
+  std::vector<double> BuildSeconds(std::span<const Individual> individuals);
+  // Orders the ranked schedules by what they may gain in each second, if that is wanted. The first
+  // `best` of them stay in front. Sets the rank that each of them had.
+  void PreferGainPerSecond(size_t best, std::vector<Individual>& ranked, std::vector<int>& ranks);
   const costmodel::CostModel* Ranker() const;  // the model that ranks this round
   bool IsEarly() const;  // whether this is one of many tasks and has few results
   // Returns the number of states, of `full`, that a round of n candidates looks at now.
   int StatesOf(int full, int n) const;
+  // Returns the share of all states that a round of n candidates has the time for beside builds.
+  double ShareBesideBuilds(int n) const;
+  void NoteRows(std::span<const Individual> ranked);
   double ShareByChance(const costmodel::CostModel* ranker) const;
   // Draws random schedules that are not in `seen`, with rows.
   std::vector<Individual> Draw(int count, int max_rejected, const Workers& workers, Hashes& seen);
   // Ranks all schedules that may be proposed, the best first. `drawn` are the draws of this round.
   std::vector<Individual> Rank(const costmodel::CostModel& model, int n, const Workers& workers,
                                const std::vector<Individual>& drawn);
+  // Does the same with respect to builds, where these are the limit. Scores are those of `model`.
+  std::vector<Individual> RankByPace(const costmodel::CostModel& model, int n,
+                                     const Workers& workers, const std::vector<Individual>& drawn);
   std::vector<Individual> Elites(size_t most) const;
   // Returns the smallest and largest number of candidates that each niche gets in a round of n. The
   // slower the best measured schedule of a niche, the fewer it gets.
@@ -133,8 +158,12 @@ class SketchPolicy final : public Policy {
   Hashes suggested_;
   // Samples that the model has not learned yet.
   std::vector<costmodel::Sample> pending_;
-  int own_results_ = 0;  // results that taught the model
-  uint64_t draws_ = 0;   // calls of DrawPopulation, for seeds
+  // Builds that the model of them has not learned yet.
+  std::vector<costmodel::Built> built_;
+  BuildLimit build_limit_;
+  int own_results_ = 0;       // results that taught the model
+  double rows_of_state_ = 0;  // mean of the last round; 0: there was none
+  uint64_t draws_ = 0;        // calls of DrawPopulation, for seeds
   RoundReport report_;
 };
 

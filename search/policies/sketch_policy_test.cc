@@ -11,12 +11,14 @@
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/schedule/steps/steps.h"
+#include "costmodel/build_model.h"
 #include "costmodel/make_cost_model.h"
 #include "costmodel/random_model.h"
 #include "costmodel/synthetic_testing.h"
 #include "search/evolution/choose.h"
 #include "search/evolution/evolution.h"
 #include "search/evolution/synthetic_testing.h"
+#include "search/policies/pace_model.h"
 #include "search/policies/random_policy.h"
 
 namespace kiln::search {
@@ -331,6 +333,89 @@ TEST(SketchPolicy, MeasuresNeighboursOfTheElitesOnACpuFromEarlyOn) {
   policy.Observe(Measure(second, 16));
   ASSERT_OK(policy.Propose(16).status());
   EXPECT_EQ(policy.last_round().proposed_near_elites, 8);
+}
+
+// The build of a schedule takes the longer the longer its third tile is. The hidden cost wants it to
+// be about 10 elements long.
+constexpr int kTileOfBuilds = 2;
+double MadeUpBuildSeconds(const Candidate& candidate) {
+  return 0.05 * std::exp2(TileFeatures(candidate.steps).row(0)[kTileOfBuilds]);
+}
+
+// The columns of tiles under the names that the estimate of builds needs: that tile is the number of
+// accesses, and the last columns are empty.
+std::vector<std::string_view> ColumnsOfBuilds() {
+  std::vector<std::string_view> columns(kTileColumns, "tile");
+  columns[kTileOfBuilds] = "row_thread_accesses";
+  columns[kTileColumns - 2] = "row_serial_trips";
+  columns[kTileColumns - 1] = "row_register_bytes";
+  return columns;
+}
+
+// Returns the mean logarithm of the seconds that the builds of a fourth round take.
+StatusOr<double> BuildsOfLateRound(bool awaited, const Task& task) {
+  SketchPolicyOptions options = Options(std::make_shared<AdditiveModel>());
+  KILN_ASSIGN_OR_RETURN(options.models.builds, costmodel::BuildModel::Make(ColumnsOfBuilds(), 1));
+  SketchPolicy policy(task, SmallParameters(), 3, options);
+  double mean = 0;
+  for (int round = 0; round < 4; ++round) {
+    KILN_ASSIGN_OR_RETURN(const auto candidates, policy.Propose(32));
+    std::vector<Observation> observations = Measure(candidates, 32 * round);
+    mean = 0;
+    for (Observation& o : observations) {
+      const double build_s = MadeUpBuildSeconds(o.candidate);
+      mean += std::log2(build_s) / static_cast<double>(observations.size());
+      if (awaited) o.awaited_build_s = build_s;
+    }
+    policy.Observe(observations);
+  }
+  return mean;
+}
+
+TEST(SketchPolicy, PrefersCheapBuildsWhereDevicesWaitForBuilds) {
+  const Task gpu = MakeTask("matmul", "512,512,512", /*gpu=*/true);
+  ASSERT_OK_AND_ASSIGN(const double not_awaited, BuildsOfLateRound(false, gpu));
+  ASSERT_OK_AND_ASSIGN(const double awaited, BuildsOfLateRound(true, gpu));
+  EXPECT_LT(awaited, not_awaited - 0.3);
+}
+
+TEST(PaceModel, AProgramWhoseBuildTakesLongIsLessFit) {
+  ASSERT_OK_AND_ASSIGN(const auto builds, costmodel::BuildModel::Make(ColumnsOfBuilds(), 1));
+  FloatMatrix few(1, kTileColumns), many(1, kTileColumns);
+  many.row(0)[kTileOfBuilds] = 10;  // logarithm of the accesses
+  const auto scores = [&](const costmodel::CostModel& times) {
+    const PaceModel pace(times, *builds, 0.1);
+    return pace.Predict(std::vector<const FloatMatrix*>{&few, &many});
+  };
+  class SameScore final : public costmodel::CostModel {
+   public:
+    explicit SameScore(double score) : score_(score) {}
+    std::string_view name() const override { return "same"; }
+    Status Update(std::vector<costmodel::Sample>) override { return OkStatus(); }
+    std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const override {
+      return std::vector<double>(programs.size(), score_);
+    }
+    std::vector<double> PredictRows(const FloatMatrix&) const override { return {score_}; }
+    bool trained() const override { return true; }
+    StatusOr<std::string> Save() const override { return std::string(); }
+    Status Load(std::string_view) override { return OkStatus(); }
+
+   private:
+    const double score_;
+  };
+  const std::vector<double> of_seconds = scores(SameScore(-1e-5));
+  EXPECT_GT(of_seconds[0], of_seconds[1]);
+  EXPECT_LT(of_seconds[0], 0);
+  const std::vector<double> of_throughputs = scores(SameScore(0.5));
+  EXPECT_GT(of_throughputs[0], of_throughputs[1]);
+  EXPECT_GT(of_throughputs[1], 0);
+}
+
+TEST(SketchPolicy, BuildsForACpuCountAlike) {
+  const Task cpu = MakeTask("matmul", "512,512,512");
+  ASSERT_OK_AND_ASSIGN(const double not_awaited, BuildsOfLateRound(false, cpu));
+  ASSERT_OK_AND_ASSIGN(const double awaited, BuildsOfLateRound(true, cpu));
+  EXPECT_EQ(awaited, not_awaited);
 }
 
 TEST(SketchPolicy, ProposalsInFlightAreKnown) {

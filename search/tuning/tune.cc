@@ -367,6 +367,7 @@ class TuneLoop {
     Observation observation{std::move(outcome.trial.candidate), outcome.valid, outcome.cost_s,
                             outcome.trial.number};
     observation.reference_s = outcome.reference_s;
+    observation.awaited_build_s = outcome.awaited_build_s;
     KeepLeader(task, observation);
     events_[task].push_back(std::move(observation));
     ShowResult();

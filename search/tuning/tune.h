@@ -44,6 +44,9 @@ struct Outcome {
   double cost_s = 0;  // mean; set if valid
   // The time of one run of the unscheduled loops on the device. None: not known.
   std::optional<double> reference_s = {};
+  // The time of the build, if the device had waited for it. None: it is not known, or the program
+  // waited for the device.
+  std::optional<double> awaited_build_s = {};
 };
 
 // The new cost of a trial whose cost differs from its outcome, by the readings so far.
