@@ -8,6 +8,7 @@
 #include "compiler/dag/limits.h"
 #include "compiler/ir/integer_ops.h"
 #include "compiler/lower/body.h"
+#include "compiler/lower/indexed_regions.h"
 #include "compiler/lower/iteration.h"
 
 namespace kiln::lower {
@@ -292,10 +293,27 @@ class BoundInference {
     const auto read = [&](int producer, int, const std::vector<arith::Linear>& indices,
                           ir::Type type) {
       body.reads.emplace_back(producer, indices);
+      if (IsIntegerInput(producer)) return UnknownInteger(producer, indices, type);
       return type.is_float() ? out_.pool->Float(0, type) : out_.pool->Int(0, type);
     };
     body.value = LowerBody(state_, s, output, out_.stages[s].axis_values, out_.simplifier, read);
     return body;
+  }
+
+  // Is it an input whose elements may be indices? They choose tiles (UsesOf), and are read in
+  // global memory.
+  bool IsIntegerInput(int s) const {
+    const Stage& stage = state_.stage(s);
+    return stage.is_placeholder() && stage.op->type().is_int() && stage.op->type().bytes() >= 4;
+  }
+
+  bool IsInsideTensor(int s, const std::vector<arith::Linear>& indices) const {
+    const std::vector<int64_t> shape = state_.stage(s).op->shape();
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const arith::Interval range = out_.simplifier.RangeOf(indices[d]);
+      if (range.lo < 0 || range.hi >= shape[d]) return false;
+    }
+    return true;
   }
 
   // Returns true if every access of the stage, guarded or not, stays inside of the tiles that the
@@ -303,6 +321,7 @@ class BoundInference {
   bool ReadsInsideOfTiles(int s) {
     for (int output = 0; output < state_.stage(s).op->num_outputs(); ++output) {
       for (const auto& [producer, indices] : BodyOf(s, output).reads) {
+        if (IsIntegerInput(producer) && IsInsideTensor(producer, indices)) continue;
         if (state_.attach(producer).kind != Attach::kIter) return false;
         const StageBounds& tile = out_.stages[producer];
         if (!tile.computes_outside &&
@@ -331,6 +350,8 @@ class BoundInference {
         continue;
       if (guard.iter >= stage.num_axes()) return false;
       for (const auto& [producer, indices] : body.reads) {
+        // It is in an index alone: as a part of the value it would be no zero.
+        if (IsIntegerInput(producer)) continue;
         if (!IsZeroBehind(producer, indices, bounds.axis_values[guard.iter], guard.extent))
           return false;
       }
@@ -423,6 +444,7 @@ class BoundInference {
   void FindFixedVars(int s) {
     fixed_.assign(out_.owners.size(), false);
     const bool shared = gpu_ && state_.stage(s).asks_for_shared();
+    chooses_ = shared;
     for (Attach at = state_.attach(s); at.kind == Attach::kIter; at = state_.attach(at.stage)) {
       for (size_t v = first_vars_[at.stage];
            v < out_.owners.size() && out_.owners[v].stage == at.stage; ++v) {
@@ -476,10 +498,16 @@ class BoundInference {
     return hull;
   }
 
-  // Kinds of parts of an index. A loaded element is not known.
+  // Kinds of parts of an index. A loaded element is not known, but for one of an input that is
+  // fixed at the place of a tile in shared memory: the tile is what it chooses.
   enum Use { kFixed = 1, kVarying = 2, kLoaded = 4 };
   int UsesOf(ir::Expr e) const {
-    if (e->op == ir::Op::kLoad) return kLoaded;
+    if (e->op == ir::Op::kLoad) {
+      if (!chooses_ || !state_.stage(e->id).is_placeholder()) return kLoaded;
+      int uses = kFixed;
+      for (ir::Expr index : e->args()) uses |= UsesOf(index);
+      return uses == kFixed ? kFixed : kLoaded;
+    }
     if (e->op == ir::Op::kVar) return fixed_[e->id] ? kFixed : kVarying;
     int uses = 0;
     for (ir::Expr a : e->args()) uses |= UsesOf(a);
@@ -533,6 +561,7 @@ class BoundInference {
   // Indexed by attached stage.
   std::vector<std::vector<Read>> reads_;
   std::vector<bool> fixed_;
+  bool chooses_ = false;  // fixed elements of inputs are known where the stage is attached
   // Indexed by stage: true if it is attached, or inlined with a read of such a stage.
   std::vector<bool> wanted_;
 };
@@ -561,6 +590,7 @@ std::vector<ir::Expr> AxisGuards(const Stage& stage, const StageBounds& bounds,
   ir::ExprPool& pool = simplifier.pool();
   const std::vector<dag::Axis>& axes = stage.op->axes();
   for (size_t i = 0; i < axes.size(); ++i) {
+    if (bounds.region_extent[i] == 1 && IsChosenIndex(bounds.region_min[i])) continue;
     const arith::Linear value = bounds.region_min[i] + iter_values[i];
     const arith::Interval range = simplifier.RangeOf(value);
     // The guards above may already keep the value inside. For a root stage they always do.

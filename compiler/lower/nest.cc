@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compiler/ir/rewrite.h"
+#include "compiler/lower/indexed_regions.h"
 #include "compiler/lower/launch.h"
 #include "compiler/lower/names.h"
 #include "compiler/lower/nest_builder.h"
@@ -25,6 +26,9 @@ NestBuilder::NestBuilder(const State& state, Bounds& bounds, bool gpu, const std
       tables_(state, bounds, attachments_, gpu) {}
 
 StatusOr<ir::Program> NestBuilder::Build() {
+  NameChosenIndices(bounds_, [&](ir::Expr load) {
+    return pool_.Load(tables_.SlotOf(load->id, 0), load->args(), load->type);
+  });
   Names names;
   for (int s = 0; s < state_.num_stages(); ++s) {
     if (!bounds_.stages[s].computed || state_.attach(s).kind != Attach::kRoot) continue;

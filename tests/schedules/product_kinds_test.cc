@@ -1,5 +1,6 @@
-// Tests several products that one operator reads: matrix units compute each of them, as they
-// compute the only one of other computations.
+// Tests products that are more than one product of two inputs: several of them that one operator
+// reads, and such of a factor that an index chooses. Matrix units compute them as they compute the
+// plain ones.
 //
 // KILN_SEED (default 1) chooses the computations. A failure prints the computation, the seed and
 // the steps.
@@ -9,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,9 +21,13 @@
 #include "compiler/codegen/cuda/emulation_testing.h"
 #include "compiler/codegen/cuda/source.h"
 #include "compiler/dag/text.h"
+#include "compiler/features/features.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
+#include "costmodel/analytic_model.h"
+#include "device/calibration.h"
 #include "search/sampling/sample_gpu.h"
+#include "search/sampling/sketch_weights.h"
 #include "search/space/matrix_product.h"
 #include "search/space/sketch.h"
 #include "tests/schedules/check_program.h"
@@ -33,17 +40,22 @@ using ir::MatrixUnitScope;
 using schedule::State;
 
 // Two products of one input, whose values one operator multiplies; three, which it adds; two of
-// different inputs and lengths.
-enum class Kind { kTwo, kThree, kOfTwoInputs };
-constexpr std::array kKinds = {Kind::kTwo, Kind::kThree, Kind::kOfTwoInputs};
+// different inputs and lengths; products of blocks of rows with one of several matrices each; of
+// rows that an index chooses.
+enum class Kind { kTwo, kThree, kOfTwoInputs, kChosenMatrix, kChosenRows };
+constexpr std::array kKinds = {Kind::kTwo, Kind::kThree, Kind::kOfTwoInputs, Kind::kChosenMatrix,
+                               Kind::kChosenRows};
 
 struct Sizes {
   int64_t rows, columns, depth;
   std::string_view type = "float16";
   bool along_depth = false;  // the weights' neighbours
+  int64_t matrices = 4;      // to choose from, and blocks of rows
+
+  int64_t products() const { return rows * columns * depth; }
 };
 
-int NumProducts(Kind kind) { return kind == Kind::kThree ? 3 : 2; }
+int NumProducts(Kind kind) { return kind == Kind::kThree ? 3 : kind <= Kind::kOfTwoInputs ? 2 : 1; }
 
 // The text of `name` = a product, whose first factor is read at `rows`.
 std::string ProductText(const Sizes& s, std::string_view name, std::string_view input,
@@ -58,7 +70,7 @@ std::string WeightsText(const Sizes& s, std::string_view name, int64_t depth) {
   return fmt::format("input {}: {}[{}, {}]\n", name, s.type, first, second);
 }
 
-std::string TextOf(Kind kind, const Sizes& s) {
+std::string TextOfProducts(Kind kind, const Sizes& s) {
   const int64_t other = kind == Kind::kOfTwoInputs ? s.depth / 2 : s.depth;
   const std::string_view second = kind == Kind::kOfTwoInputs ? "z" : "x";
   std::string text = fmt::format("input x: {}[{}, {}]\n", s.type, s.rows, s.depth);
@@ -73,6 +85,32 @@ std::string TextOf(Kind kind, const Sizes& s) {
   return text + fmt::format("y[i: {}, j: {}] = {}({})\n", s.rows, s.columns, s.type, value);
 }
 
+std::string TextOfChosenMatrix(const Sizes& s) {
+  const auto [first, second] =
+      s.along_depth ? std::pair(s.columns, s.depth) : std::pair(s.depth, s.columns);
+  return fmt::format(
+      "input x: {0}[{1}, {2}, {4}]\ninput e: int32[{1}]\ninput w: {0}[{1}, {5}, {6}]\n"
+      "a[h: {1}, i: {2}, j: {3}] = sum(k: {4}) float32(x[h, i, k]) * float32(w[e[h], {7}])\n"
+      "y[h: {1}, i: {2}, j: {3}] = {0}(a[h, i, j])\n",
+      s.type, s.matrices, s.rows, s.columns, s.depth, first, second,
+      s.along_depth ? "j, k" : "k, j");
+}
+
+std::string TextOfChosenRows(const Sizes& s) {
+  std::string text = fmt::format(
+      "input x: {0}[{1}, {2}]\ninput e: int32[{3}]\n"
+      "r[i: {3}, k: {2}] = x[e[i], k]\n",
+      s.type, 2 * s.rows, s.depth, s.rows);
+  text += WeightsText(s, "w", s.depth) + ProductText(s, "a", "r", "w", s.depth);
+  return text + fmt::format("y[i: {}, j: {}] = {}(max(a[i, j], 0.0))\n", s.rows, s.columns, s.type);
+}
+
+std::string TextOf(Kind kind, const Sizes& s) {
+  if (kind == Kind::kChosenMatrix) return TextOfChosenMatrix(s);
+  if (kind == Kind::kChosenRows) return TextOfChosenRows(s);
+  return TextOfProducts(kind, s);
+}
+
 dag::DagPtr Parse(const std::string& text) {
   const auto dag = dag::ParseDag(text);
   KILN_CHECK(dag.ok(), "{}\n{}", Message(dag.status()), text);
@@ -84,20 +122,21 @@ Task TaskOf(const dag::DagPtr& dag) {
 }
 
 Sizes SmallSizes(Rng& rng) {
-  constexpr std::array<int64_t, 3> kRows = {49, 64, 96};
-  constexpr std::array<int64_t, 4> kColumns = {16, 24, 40, 64}, kDepths = {32, 48, 64, 80};
+  constexpr std::array<int64_t, 4> kRows = {64, 96, 100, 128}, kColumns = {32, 40, 64, 128},
+                                   kDepths = {64, 80, 96, 128};
   constexpr std::array<std::string_view, 2> kTypes = {"float16", "bfloat16"};
   return {.rows = PickFrom(rng, kRows),
           .columns = PickFrom(rng, kColumns),
           .depth = PickFrom(rng, kDepths),
           .type = PickFrom(rng, kTypes),
-          .along_depth = Chance(rng, 0.5)};
+          .along_depth = Chance(rng, 0.5),
+          .matrices = UniformIn(rng, 2, 4)};
 }
 
 // Returns the first samples, of `count`, all of whose products are computed by such units.
 std::vector<State> SamplesOf(const Task& task, Kind kind, MatrixUnitScope scope, size_t count,
                              Rng& rng) {
-  constexpr int kDraws = 600;
+  constexpr int kDraws = 3000;
   Parameters parameters;
   parameters.matrix_unit_prob = 1;
   parameters.warpgroup_prob = scope == MatrixUnitScope::kWarpgroup ? 1 : 0;
@@ -120,8 +159,8 @@ class ProductKinds : public testing::TestWithParam<Kind> {};
 // Whole numbers are summed, so the sums are those in float64.
 TEST_P(ProductKinds, SamplesComputeWhatTheDagSays) {
   const uint64_t first = EnvironmentOr("KILN_SEED", 1);
-  int checked = 0;
-  for (uint64_t i = 0; i < 6; ++i) {
+  std::map<MatrixUnitScope, int> checked;
+  for (uint64_t i = 0; i < 4; ++i) {
     const uint64_t seed = SplitSeed(first * 100 + static_cast<uint64_t>(GetParam()), i);
     Rng rng(seed);
     const std::string text = TextOf(GetParam(), SmallSizes(rng));
@@ -129,15 +168,16 @@ TEST_P(ProductKinds, SamplesComputeWhatTheDagSays) {
     const Workload workload = MakeWorkload(text, Parse(text), seed);
     const Task task = TaskOf(workload.dag);
     for (const MatrixUnitScope scope : {MatrixUnitScope::kWarp, MatrixUnitScope::kWarpgroup}) {
-      for (const State& state : SamplesOf(task, GetParam(), scope, 3, rng)) {
-        ++checked;
+      for (const State& state : SamplesOf(task, GetParam(), scope, 2, rng)) {
+        ++checked[scope];
         ASSERT_OK(CheckByInterpreter(workload, state, /*gpu=*/true));
         ASSERT_OK(codegen::CheckCudaProgram(*lower::Lower(state, {.gpu = true}), task.hardware,
                                             task.target));
       }
     }
   }
-  EXPECT_GE(checked, 4);
+  EXPECT_GE(checked[MatrixUnitScope::kWarp], 4);
+  EXPECT_GE(checked[MatrixUnitScope::kWarpgroup], 4);
 }
 
 TEST_P(ProductKinds, CudaTextComputesTheSame) {
@@ -163,11 +203,83 @@ TEST_P(ProductKinds, CudaTextComputesTheSame) {
 }
 
 std::string NameOf(const testing::TestParamInfo<Kind>& info) {
-  constexpr const char* kNames[] = {"Two", "Three", "OfTwoInputs"};
+  constexpr const char* kNames[] = {"Two", "Three", "OfTwoInputs", "ChosenMatrix", "ChosenRows"};
   return kNames[static_cast<size_t>(info.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ProductKinds, testing::ValuesIn(kKinds), NameOf);
+
+// ---- how fast they are, by the analytic model with the constants of an H200
+
+// Each kernel waits for the memory, for a barrier or two, and for its first tiles.
+constexpr double kLeastSeconds = 4e-6;
+
+// Returns the time of the fastest of `draws` samples.
+double BestSeconds(const Task& task, int draws, Rng& rng) {
+  const Parameters parameters;
+  const auto model = costmodel::AnalyticModel::Make(features::FeatureNames(),
+                                                    device::CalibrationOf(task.device).row);
+  KILN_CHECK(model.ok(), "{}", Message(model.status()));
+  const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
+  const std::vector<double> weights = SketchWeights(task, sketches);
+  double best = std::numeric_limits<double>::infinity();
+  for (int draw = 0; draw < draws; ++draw) {
+    const Sketch& sketch = sketches[static_cast<size_t>(PickSketch(sketches, weights, rng))];
+    const StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
+    if (!state.ok()) continue;
+    const StatusOr<ir::Program> program = lower::Lower(*state, {.gpu = true});
+    if (!program.ok()) continue;
+    const FloatMatrix rows =
+        features::ExtractFeatures(*program, task.target, task.hardware, task.device);
+    const FloatMatrix* const all[] = {&rows};
+    best = std::min(best, -(*model)->Predict(all)[0]);
+  }
+  return best;
+}
+
+// Products that threads compute take more than ten times as long, where the bytes are not the
+// limit. The worst one here is a batch of 16 rows.
+constexpr double kMost = 4.5;
+
+// The limit is the bytes of inputs and outputs over the rate at which the model's device reads, and
+// the products over that of its matrix units.
+double LimitOf(const Task& task, Kind kind, const Sizes& s) {
+  constexpr double kProductsInACycle = 16 * 128;  // of a multiprocessor
+  const device::Calibration row = device::CalibrationOf(task.device).row;
+  const int64_t times = kind == Kind::kChosenMatrix ? s.matrices : 1,
+                matrices = std::max<int64_t>(times, NumProducts(kind));
+  const auto bytes = static_cast<double>(
+      2 * (matrices * s.depth * s.columns + times * s.rows * (s.depth + s.columns)));
+  const auto products =
+      static_cast<double>(std::max<int64_t>(times, NumProducts(kind)) * s.products());
+  return bytes / (row.l2_bytes_per_cycle * row.clock_hz) +
+         products / (kProductsInACycle * task.device.multiprocessors * row.clock_hz) +
+         NumProducts(kind) * kLeastSeconds;
+}
+
+TEST(ProductKindsInTime, AreAsFastAsTheirBytesAndProducts) {
+  constexpr std::array<int64_t, 5> kRows = {16, 64, 128, 256, 1024};
+  constexpr std::array<int64_t, 7> kOthers = {256, 512, 1024, 1536, 2048, 4096, 11008};
+  const uint64_t first = EnvironmentOr("KILN_SEED", 1);
+  for (uint64_t i = 0; i < 40; ++i) {
+    const uint64_t seed = SplitSeed(first, i);
+    Rng rng(seed);
+    const Kind kind = PickFrom(rng, kKinds);
+    Sizes sizes = {.rows = PickFrom(rng, kRows),
+                   .columns = PickFrom(rng, kOthers),
+                   .depth = PickFrom(rng, kOthers),
+                   .along_depth = Chance(rng, 0.5),
+                   .matrices = 8};
+    // The copy engine does not bring rows that an index chooses.
+    if (kind == Kind::kChosenRows) continue;
+    const std::string text = TextOf(kind, sizes);
+    const Task task(Parse(text), *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
+    const double best = BestSeconds(task, 512, rng), limit = LimitOf(task, kind, sizes);
+    EXPECT_LE(best, kMost * limit)
+        << "seed " << seed << ", " << best / limit << " times the limit\n"
+        << text;
+  }
+}
 
 }  // namespace
 }  // namespace kiln::search

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/sketch_rules/rules.h"
 #include "search/space/stage_view.h"
@@ -65,11 +66,24 @@ class AddCacheRead final : public SketchRule {
   }
 
  private:
+  // Returns whether the reader finds with its elements where the factors of a product lie, and uses
+  // them for nothing else. Then the tile of a factor is what an element chooses
+  // (lower/indexed_regions.h), as long as the element is in global memory.
+  static bool IsIndexOfProduct(const State& state, int s, int consumer) {
+    const dag::Operator& op = *state.stage(consumer).op;
+    if (!state.stage(s).is_placeholder() || !op.is_reduction() || op.num_outputs() != 1)
+      return false;
+    const auto factors = instructions::MatrixFactorsOf(op.body());
+    if (!factors) return false;
+    const std::vector<dag::Tensor>& inputs = state.dag()->node(consumer).inputs;
+    return inputs[factors->a->id].op != s && inputs[factors->b->id].op != s;
+  }
+
   // Readers that are not tiled read global memory.
   static bool Caches(const State& state, int s, int consumer) {
     const std::vector<int>& direct = state.dag()->consumers(s);
     return StageView(state, consumer).NeedsMultiLevelTiling() &&
-           !HasCrossThreadReduction(state, consumer) &&
+           !IsIndexOfProduct(state, s, consumer) && !HasCrossThreadReduction(state, consumer) &&
            LastLoopOfOutermostReduceTile(state.stage(consumer)) &&
            std::find(direct.begin(), direct.end(), consumer) != direct.end();
   }
