@@ -21,15 +21,16 @@ inline constexpr double kOtherShare = 0.3;
 // logarithm. It falls from 0.4 kPredictionError at 1.
 double ExpectedGain(double slowness);
 
-// Returns the candidates' places in the order in which they are chosen. `scores` are those of a cost
-// model, the best first; if all are negative they are minus seconds, else throughputs. The first
-// `best` candidates stay in front, whatever their builds cost. `builds_s` are positive. A trial takes
-// `other_s` besides its build.
+// Returns the candidates' places in the order in which they are chosen. `scores` are those of a
+// cost model, the best first; if all are negative they are minus seconds, else throughputs. The
+// first `best` candidates stay in front, whatever their builds cost. `builds_s` are positive. A
+// trial takes `other_s` besides its build.
 std::vector<size_t> OrderByGainPerSecond(std::span<const double> scores,
                                          std::span<const double> builds_s, double other_s,
                                          size_t best);
 
-// Returns which of the builds take at most as long as the median one. That is half of them at least.
+// Returns which of the builds take at most as long as the median one. That is half of them at
+// least.
 std::vector<bool> CheapHalf(std::span<const double> builds_s);
 
 // Tells whether builds are the limit of a job.

@@ -6,9 +6,9 @@
 namespace kiln::search {
 namespace {
 
-// The power of a trial's seconds that a time is multiplied by. Near the best times the expected gain
-// for each second (build_choice.h) has the same order with a power of 0.16. It is more here, because
-// the best programs of a job have builds of all lengths (docs/experiments/search.md).
+// The power of a trial's seconds that a time is multiplied by. Near the best times the expected
+// gain for each second (build_choice.h) has the same order with a power of 0.16. It is more here,
+// because the best programs of a job have builds of all lengths (docs/experiments/search.md).
 constexpr double kPower = 0.25;
 
 }  // namespace

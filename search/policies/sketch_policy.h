@@ -47,9 +47,9 @@ inline constexpr int kFewOwnResults = 8;
 // cores with the builders, the model does not yet tell more states apart, and the other tasks give
 // it contrast.
 inline constexpr int kResultsForAllStates = 24;
-// Searches and builds share the cores. If builds are the limit, a search of a GPU's task takes so many
-// seconds for each second of its candidates' builds, or less: it looks at fewer states, down to a
-// share of all.
+// Searches and builds share the cores. If builds are the limit, a search of a GPU's task takes so
+// many seconds for each second of its candidates' builds, or less: it looks at fewer states, down
+// to a share of all.
 inline constexpr double kSearchPerBuild = 0.2, kLeastShareBesideBuilds = 0.2;
 // A state costs the search so much for each of its feature rows, on cores that are all busy.
 inline constexpr double kSecondsOfRow = 6e-5;

@@ -335,15 +335,15 @@ TEST(SketchPolicy, MeasuresNeighboursOfTheElitesOnACpuFromEarlyOn) {
   EXPECT_EQ(policy.last_round().proposed_near_elites, 8);
 }
 
-// The build of a schedule takes the longer the longer its third tile is. The hidden cost wants it to
-// be about 10 elements long.
+// The build of a schedule takes the longer the longer its third tile is. The hidden cost wants it
+// to be about 10 elements long.
 constexpr int kTileOfBuilds = 2;
 double MadeUpBuildSeconds(const Candidate& candidate) {
   return 0.05 * std::exp2(TileFeatures(candidate.steps).row(0)[kTileOfBuilds]);
 }
 
-// The columns of tiles under the names that the estimate of builds needs: that tile is the number of
-// accesses, and the last columns are empty.
+// The columns of tiles under the names that the estimate of builds needs: that tile is the number
+// of accesses, and the last columns are empty.
 std::vector<std::string_view> ColumnsOfBuilds() {
   std::vector<std::string_view> columns(kTileColumns, "tile");
   columns[kTileOfBuilds] = "row_thread_accesses";
