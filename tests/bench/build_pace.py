@@ -55,7 +55,7 @@ def tune(kiln, words, seed, flags):
     built = [s for s, in connection.execute("SELECT build_s FROM records WHERE build_s > 0")]
     ran = [s for s, in connection.execute("SELECT run_s FROM records WHERE run_s > 0")]
     searched = [s for s, in connection.execute("SELECT search_s FROM rounds WHERE search_s > 0")]
-    final_s, = connection.execute("SELECT MIN(mean_cost_s) FROM records WHERE error = 0 AND final_readings > 0").fetchone()
+    final_s, = connection.execute("SELECT MIN(mean_cost_s) FROM records WHERE error = 0 AND remeasurements > 0").fetchone()
     found_s, = connection.execute("SELECT MIN(mean_cost_s) FROM records WHERE error = 0").fetchone()
     trials, = connection.execute("SELECT COUNT(*) FROM records").fetchone()
     connection.close()
