@@ -7,11 +7,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/status_testing.h"
-#include "compiler/ir/interpreter.h"
-#include "compiler/ir/ndarray.h"
+#include "compiler/ir/interpret_random_testing.h"
 #include "compiler/ir/program_text.h"
 
 namespace kiln::lower {
@@ -41,19 +39,6 @@ ir::Program Placed(const ir::Program& program, int arch = 70) {
   return placed;
 }
 
-std::vector<ir::NDArray> Outcome(const ir::Program& program) {
-  std::vector<ir::NDArray> arrays;
-  for (int slot = 0; slot < program.num_args(); ++slot) {
-    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(slot)];
-    ir::NDArray& array = arrays.emplace_back(buffer.type, buffer.shape);
-    array.FillRandom(static_cast<uint64_t>(slot), ir::RandomKind::kSmallIntegers, 0);
-  }
-  std::vector<ir::NDArray*> arguments;
-  for (ir::NDArray& array : arrays) arguments.push_back(&array);
-  EXPECT_OK(ir::Interpret(program, arguments));
-  return arrays;
-}
-
 TEST(PlaceInstructions, FourIterationsGoInnermost) {
   const ir::Program program = Parse(
       "for k in 0..16 { for j in 0..2 { if j < 3 { acc[j] = acc[j] + int32(a[t, k])*int32(b[j, k]) "
@@ -72,7 +57,7 @@ TEST(PlaceInstructions, FourIterationsGoInnermost) {
         }
       }
 )"));
-  EXPECT_EQ(Outcome(placed), Outcome(program));
+  EXPECT_EQ(ir::InterpretRandom(placed), ir::InterpretRandom(program));
   ASSERT_OK_AND_ASSIGN(const ir::Program read, ir::ParseProgram(ir::ProgramText(placed)));
   EXPECT_TRUE(ir::Equal(read, placed));
 }
@@ -88,7 +73,7 @@ TEST(PlaceInstructions, ALoopOfFourIterationsIsTheInstructions) {
           instruction dp4a {
             unroll k1_lane in 0..4 {
 )"));
-  EXPECT_EQ(Outcome(placed), Outcome(program));
+  EXPECT_EQ(ir::InterpretRandom(placed), ir::InterpretRandom(program));
 }
 
 TEST(PlaceInstructions, OtherLoopsStayAsTheyAre) {

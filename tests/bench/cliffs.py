@@ -10,9 +10,8 @@ graph of 20 calls. The limit is the bytes of all inputs and outputs over the ban
 start; what fits the L2 cache stays there, so a small working set can be faster than it. --list prints the commands and
 no more. Writes FOLDER/cliffs.json and .md.
 """
-import os
 
-from memory_bound import Report, arguments_of, command_of, median_us, tune
+from memory_bound import Report, arguments_of, median_us
 
 # silu(x W1) * (x W3).
 GATED = """input x: float16[{m}, {k}]
@@ -155,19 +154,8 @@ def main():
     arguments = arguments_of(__doc__)
     report = Report(arguments, "cliffs")
     for name, text, peers, size, sizes in workloads():
-        if not report.wants(name) or not report.has_time(name):
-            continue
-        path = os.path.join(arguments.folder, name.replace(" ", "_") + ".te")
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(text)
-        database = path.removesuffix(".te") + ".db"
-        if arguments.list:
-            print(" ".join(command_of(arguments.kiln, [path], database, arguments)))
-            continue
-        row = {"name": name, "bytes": size}
-        report.peer(row, lambda compiled: peer_us(report.torch, peers(report.torch, sizes), compiled))
-        row.update(tune(arguments.kiln, [path], database, arguments))
-        report.add(row)
+        report.measure_text(name, text, size,
+                            lambda compiled: peer_us(report.torch, peers(report.torch, sizes), compiled))
     report.end()
 
 

@@ -245,6 +245,25 @@ class Report:
         with open(self.path + ".md", "w", encoding="utf-8") as out:
             out.write(table(self.rows, self.bandwidth, self.device))
 
+    def measure_text(self, name, text, size, peer_us):
+        """One row: the computation of the text, `size` bytes of inputs and outputs, and its peer.
+
+        `peer_us` is called with True to compile, and gives microseconds. With --list prints the command alone.
+        """
+        if not self.wants(name) or not self.has_time(name):
+            return
+        path = os.path.join(self.arguments.folder, name.replace(" ", "_") + ".te")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+        database = path.removesuffix(".te") + ".db"
+        if self.arguments.list:
+            print(" ".join(command_of(self.arguments.kiln, [path], database, self.arguments)))
+            return
+        row = {"name": name, "bytes": size}
+        self.peer(row, peer_us)
+        row.update(tune(self.arguments.kiln, [path], database, self.arguments))
+        self.add(row)
+
     def end(self):
         if self.rows:
             print(table(self.rows, self.bandwidth, self.device))

@@ -9,9 +9,8 @@ where --compile is given. The limit is the bytes of all inputs and outputs over 
 at the start; what fits the L2 cache stays there, so a small working set can be faster than it. --list prints the
 commands and no more. Writes FOLDER/several_sums.json and .md.
 """
-import os
 
-from memory_bound import Report, arguments_of, command_of, median_us, tune
+from memory_bound import Report, arguments_of, median_us
 
 MOMENTS = """input x: {type}[{shape}]
 s[{kept}] = sum({summed}) ({x}, {x} * {x})
@@ -96,19 +95,8 @@ def main():
     arguments = arguments_of(__doc__)
     report = Report(arguments, "several_sums")
     for name, kind, extents, text, expression, size in workloads():
-        if not report.wants(name) or not report.has_time(name):
-            continue
-        path = os.path.join(arguments.folder, name.replace(" ", "_") + ".te")
-        with open(path, "w", encoding="utf-8") as out:
-            out.write(text)
-        database = path.removesuffix(".te") + ".db"
-        if arguments.list:
-            print(" ".join(command_of(arguments.kiln, [path], database, arguments)))
-            continue
-        row = {"name": name, "bytes": size}
-        report.peer(row, lambda compiled: peer_us(report.torch, kind, extents, expression, compiled))
-        row.update(tune(arguments.kiln, [path], database, arguments))
-        report.add(row)
+        report.measure_text(name, text, size,
+                            lambda compiled: peer_us(report.torch, kind, extents, expression, compiled))
     report.end()
 
 

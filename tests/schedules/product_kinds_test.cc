@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,15 +20,13 @@
 #include "compiler/codegen/cuda/emulation_testing.h"
 #include "compiler/codegen/cuda/source.h"
 #include "compiler/dag/text.h"
-#include "compiler/features/features.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
-#include "costmodel/analytic_model.h"
 #include "device/calibration.h"
 #include "search/sampling/sample_gpu.h"
-#include "search/sampling/sketch_weights.h"
 #include "search/space/matrix_product.h"
 #include "search/space/sketch.h"
+#include "tests/schedules/best_sample.h"
 #include "tests/schedules/check_program.h"
 #include "tests/schedules/environment.h"
 
@@ -214,29 +211,6 @@ INSTANTIATE_TEST_SUITE_P(All, ProductKinds, testing::ValuesIn(kKinds), NameOf);
 // Each kernel waits for the memory, for a barrier or two, and for its first tiles.
 constexpr double kLeastSeconds = 4e-6;
 
-// Returns the time of the fastest of `draws` samples.
-double BestSeconds(const Task& task, int draws, Rng& rng) {
-  const Parameters parameters;
-  const auto model = costmodel::AnalyticModel::Make(features::FeatureNames(),
-                                                    device::CalibrationOf(task.device).row);
-  KILN_CHECK(model.ok(), "{}", Message(model.status()));
-  const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
-  const std::vector<double> weights = SketchWeights(task, sketches);
-  double best = std::numeric_limits<double>::infinity();
-  for (int draw = 0; draw < draws; ++draw) {
-    const Sketch& sketch = sketches[static_cast<size_t>(PickSketch(sketches, weights, rng))];
-    const StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
-    if (!state.ok()) continue;
-    const StatusOr<ir::Program> program = lower::Lower(*state, {.gpu = true});
-    if (!program.ok()) continue;
-    const FloatMatrix rows =
-        features::ExtractFeatures(*program, task.target, task.hardware, task.device);
-    const FloatMatrix* const all[] = {&rows};
-    best = std::min(best, -(*model)->Predict(all)[0]);
-  }
-  return best;
-}
-
 // Products that threads compute take more than ten times as long, where the bytes are not the
 // limit. The worst one here is a batch of 16 rows.
 constexpr double kMost = 4.5;
@@ -274,7 +248,7 @@ TEST(ProductKindsInTime, AreAsFastAsTheirBytesAndProducts) {
     if (kind == Kind::kChosenRows) continue;
     const std::string text = TextOf(kind, sizes);
     const Task task(Parse(text), *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
-    const double best = BestSeconds(task, 512, rng), limit = LimitOf(task, kind, sizes);
+    const double best = BestSampleSeconds(task, 512, rng), limit = LimitOf(task, kind, sizes);
     EXPECT_LE(best, kMost * limit)
         << "seed " << seed << ", " << best / limit << " times the limit\n"
         << text;

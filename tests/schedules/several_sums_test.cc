@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,14 +17,12 @@
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/emulation_testing.h"
 #include "compiler/dag/text.h"
-#include "compiler/features/features.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
-#include "costmodel/analytic_model.h"
 #include "device/calibration.h"
 #include "search/sampling/sample_gpu.h"
-#include "search/sampling/sketch_weights.h"
 #include "search/space/sketch.h"
+#include "tests/schedules/best_sample.h"
 #include "tests/schedules/check_llvm.h"
 #include "tests/schedules/environment.h"
 
@@ -264,29 +261,6 @@ TEST(SeveralSumsOnACpu, StepsComputeTheSame) {
 // A sum may have two kernels, each of which waits for the memory and for a barrier or two.
 constexpr double kLeastSeconds = 3e-6;
 
-// Returns the time of the fastest of `draws` samples.
-double BestSeconds(const Task& task, int draws, Rng& rng) {
-  const Parameters parameters;
-  const auto model = costmodel::AnalyticModel::Make(features::FeatureNames(),
-                                                    device::CalibrationOf(task.device).row);
-  KILN_CHECK(model.ok(), "{}", Message(model.status()));
-  const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
-  const std::vector<double> weights = SketchWeights(task, sketches);
-  double best = std::numeric_limits<double>::infinity();
-  for (int draw = 0; draw < draws; ++draw) {
-    const Sketch& sketch = sketches[static_cast<size_t>(PickSketch(sketches, weights, rng))];
-    const StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
-    if (!state.ok()) continue;
-    const StatusOr<ir::Program> program = lower::Lower(*state, {.gpu = true});
-    if (!program.ok()) continue;
-    const FloatMatrix rows =
-        features::ExtractFeatures(*program, task.target, task.hardware, task.device);
-    const FloatMatrix* const all[] = {&rows};
-    best = std::min(best, -(*model)->Predict(all)[0]);
-  }
-  return best;
-}
-
 // The limit is the bytes of inputs and outputs over the rate at which the model's device reads.
 double LimitOf(const Task& task, int64_t bytes) {
   const device::Calibration row = device::CalibrationOf(task.device).row;
@@ -310,7 +284,7 @@ TEST(SeveralSumsInTime, AreAsFastAsTheirBytes) {
         TextOf(kind, narrow ? "float16" : "float32", shape, static_cast<int>(UniformInt(rng, 2)));
     const Task task(Parse(text), *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
     const int64_t read = shape.Product(true) * shape.Product(false) * (narrow ? 2 : 4);
-    const double best = BestSeconds(task, 256, rng),
+    const double best = BestSampleSeconds(task, 256, rng),
                  limit = LimitOf(task, read + shape.Product(false) * 4);
     EXPECT_LE(best, 2 * limit) << "seed " << seed << ", " << best / limit << " times the limit\n"
                                << text;

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "base/status_testing.h"
-#include "compiler/ir/interpreter.h"
-#include "compiler/ir/ndarray.h"
+#include "compiler/ir/interpret_random_testing.h"
 #include "compiler/ir/program_text.h"
 
 namespace kiln::codegen {
@@ -68,19 +67,6 @@ Placed Place(const ir::Program& source) {
 
 Placed Place(const Tile& tile) { return Place(Parse(tile.Text())); }
 
-std::vector<ir::NDArray> Outcome(const ir::Program& program) {
-  std::vector<ir::NDArray> arrays;
-  for (int slot = 0; slot < program.num_args(); ++slot) {
-    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(slot)];
-    ir::NDArray& array = arrays.emplace_back(buffer.type, buffer.shape);
-    array.FillRandom(static_cast<uint64_t>(slot), ir::RandomKind::kSmallIntegers, 0);
-  }
-  std::vector<ir::NDArray*> arguments;
-  for (ir::NDArray& array : arrays) arguments.push_back(&array);
-  EXPECT_OK(ir::Interpret(program, arguments));
-  return arrays;
-}
-
 TEST(PlaceMatrixUnits, AStatementStandsAroundTheLoopsOfATile) {
   const ir::Program program = Parse(Tile().Text());
   const Placed placed = Place(program);
@@ -92,7 +78,7 @@ TEST(PlaceMatrixUnits, AStatementStandsAroundTheLoopsOfATile) {
             for j in 0..2 {
               acc[i, j] = acc[i, j] + float32(a[i*8 + t // 4, k])*float32(b[(t % 4)*2 + j, k]) @ s
 )"));
-  EXPECT_EQ(Outcome(placed.program), Outcome(program));
+  EXPECT_EQ(ir::InterpretRandom(placed.program), ir::InterpretRandom(program));
 }
 
 TEST(PlaceMatrixUnits, ThePlanSaysWhichThreadHasWhat) {
