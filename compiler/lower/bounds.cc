@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <span>
 
 #include "base/numbers/integers.h"
 #include "compiler/dag/limits.h"
 #include "compiler/ir/integer_ops.h"
+#include "compiler/ir/traverse.h"
 #include "compiler/lower/body.h"
 #include "compiler/lower/indexed_regions.h"
 #include "compiler/lower/iteration.h"
@@ -178,6 +180,9 @@ class BoundInference {
       bounds.axis_values.push_back(i < static_cast<int>(bounds.region_min.size())
                                        ? bounds.region_min[i] + bounds.iter_values[i]
                                        : bounds.iter_values[i]);
+      if (i >= static_cast<int>(bounds.chosen.size()) || bounds.chosen[i].index == nullptr)
+        continue;
+      bounds.axis_values[i] = ChosenAt(bounds.chosen[i], bounds.axis_values[i], out_.simplifier);
     }
   }
 
@@ -320,20 +325,44 @@ class BoundInference {
   // stage is computed from, and all places of those tiles hold a value.
   bool ReadsInsideOfTiles(int s) {
     for (int output = 0; output < state_.stage(s).op->num_outputs(); ++output) {
-      for (const auto& [producer, indices] : BodyOf(s, output).reads) {
-        if (IsIntegerInput(producer) && IsInsideTensor(producer, indices)) continue;
+      const Body body = BodyOf(s, output);
+      for (const auto& [producer, indices] : body.reads) {
+        if (IsIntegerInput(producer) &&
+            (IsInsideTensor(producer, indices) || OnlyChooses(body, producer, indices)))
+          continue;
         if (state_.attach(producer).kind != Attach::kIter) return false;
         const StageBounds& tile = out_.stages[producer];
         if (!tile.computes_outside &&
             !AxisGuards(state_.stage(producer), tile, tile.iter_values, out_.simplifier).empty())
           return false;
         for (size_t d = 0; d < indices.size(); ++d) {
-          const arith::Interval range = out_.simplifier.RangeOf(indices[d] - tile.region_min[d]);
+          const arith::Interval range =
+              out_.simplifier.RangeOf(PlaceInTile(tile, d, indices[d], out_.simplifier));
           if (range.lo < 0 || range.hi >= tile.region_extent[d]) return false;
         }
       }
     }
     return true;
+  }
+
+  // Returns true if the element of an integer input says no more than which place of a tile is
+  // read: the tile is fetched by it, and its reader does not read it again.
+  bool OnlyChooses(const Body& body, int input, const std::vector<arith::Linear>& at) const {
+    if (ir::HasLoad(body.value)) return false;
+    const auto is_it = [&](ir::Expr load) {
+      if (load->id != input) return false;
+      for (size_t d = 0; d < at.size(); ++d) {
+        if (out_.simplifier.ToLinear(load->arg(d)) != at[d]) return false;
+      }
+      return true;
+    };
+    return std::ranges::any_of(body.reads, [&](const auto& read) {
+      const std::vector<ChosenPlaces>& chosen = out_.stages[read.first].chosen;
+      for (size_t d = 0; d < chosen.size(); ++d) {
+        if (chosen[d].index != nullptr && is_it(ChoosingLoad(read.second[d]))) return true;
+      }
+      return false;
+    });
   }
 
   // Returns true if an iteration past the end of a reduction adds 0: then all its reads are zeros
@@ -418,8 +447,11 @@ class BoundInference {
       }
     }
     FindFixedVars(s);
+    FindChosen(s, bounds);
     for (size_t d = 0; d < shape.size(); ++d) {
-      const Range range = Touched(s, d, shape[d]);
+      const bool is_chosen = !bounds.chosen.empty() && bounds.chosen[d].index != nullptr;
+      const Range range =
+          is_chosen ? TouchedPlaces(s, d, bounds.chosen[d]) : Touched(s, d, shape[d]);
       bounds.region_min[d] = range.min;
       bounds.region_extent[d] = range.extent;
     }
@@ -496,6 +528,45 @@ class BoundInference {
       return {arith::Constant(lo), hi - lo};
     }
     return hull;
+  }
+
+  // Finds the dimensions of a tile in shared memory whose elements an integer input chooses one by
+  // one, as the only read of the tile says.
+  void FindChosen(int s, StageBounds& bounds) const {
+    if (!chooses_ || reads_[s].size() != 1) return;
+    const std::vector<arith::Linear>& indices = reads_[s][0].indices;
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const ChosenPlaces places = ChosenPlacesOf(indices[d]);
+      if (places.index == nullptr) continue;
+      bounds.chosen.resize(indices.size());
+      bounds.chosen[d] = places;
+    }
+  }
+
+  // Returns no places where the element is fixed, or found by another element, or the input has
+  // several dimensions in which the place varies.
+  ChosenPlaces ChosenPlacesOf(const arith::Linear& index) const {
+    if (!IsChosenIndex(index)) return {};
+    const ir::Expr load = ChoosingLoad(index);
+    if (!IsIntegerInput(load->id)) return {};
+    std::optional<size_t> varying;
+    for (size_t d = 0; d < load->num_args; ++d) {
+      const int uses = UsesOf(load->arg(d));
+      if ((uses & kLoaded) != 0 || ir::HasLoad(load->arg(d))) return {};
+      if ((uses & kVarying) == 0) continue;
+      if (varying) return {};
+      varying = d;
+    }
+    if (!varying) return {};
+    return {.index = index.terms[0].atom,
+            .argument = *varying,
+            .extent = state_.stage(load->id).op->shape()[*varying]};
+  }
+
+  // Returns the places whose elements choose what is read.
+  Range TouchedPlaces(int s, size_t d, const ChosenPlaces& chosen) {
+    const ir::Expr load = ChoosingLoad(reads_[s][0].indices[d]);
+    return Relax(out_.simplifier.ToLinear(load->arg(chosen.argument)));
   }
 
   // Kinds of parts of an index. A loaded element is not known, but for one of an input that is
@@ -591,14 +662,16 @@ std::vector<ir::Expr> AxisGuards(const Stage& stage, const StageBounds& bounds,
   const std::vector<dag::Axis>& axes = stage.op->axes();
   for (size_t i = 0; i < axes.size(); ++i) {
     if (bounds.region_extent[i] == 1 && IsChosenIndex(bounds.region_min[i])) continue;
+    const bool is_chosen = !bounds.chosen.empty() && bounds.chosen[i].index != nullptr;
+    const int64_t extent = is_chosen ? bounds.chosen[i].extent : axes[i].extent;
     const arith::Linear value = bounds.region_min[i] + iter_values[i];
     const arith::Interval range = simplifier.RangeOf(value);
     // The guards above may already keep the value inside. For a root stage they always do.
     if (bounds.region_min[i].is_constant() &&
-        bounds.region_min[i].constant + bounds.region_extent[i] <= axes[i].extent) {
+        bounds.region_min[i].constant + bounds.region_extent[i] <= extent) {
       continue;
     }
-    if (range.hi >= axes[i].extent) AddGuard(Below(value, axes[i].extent, simplifier), guards);
+    if (range.hi >= extent) AddGuard(Below(value, extent, simplifier), guards);
     if (range.lo < 0) AddGuard(pool.Ge(simplifier.ToExpr(value), pool.Int(0)), guards);
   }
   return guards;

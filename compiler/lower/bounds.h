@@ -26,9 +26,22 @@ struct LoopOwner {
   bool stays_loop = false;
 };
 
+// The index of a dimension of a tile whose elements an integer input chooses one by one: the tile
+// of x[rows[i], k] has the rows that rows[i] numbers. Then region_min and region_extent count
+// places in the input, not elements of the dimension (lower/indexed_regions.h).
+struct ChosenPlaces {
+  // A load of the input, in casts. Null: nothing chooses the elements.
+  ir::Expr index = nullptr;
+  // The argument of the load that is the place, and the end of the places.
+  size_t argument = 0;
+  int64_t extent = 0;
+};
+
 struct StageBounds {
   // False for a placeholder or an inlined stage, whose other fields are empty.
   bool computed = false;
+  // Indexed by spatial axis. Empty: an input chooses no elements of any dimension.
+  std::vector<ChosenPlaces> chosen;
   // Indexed by spatial axis.
   std::vector<arith::Linear> region_min;
   // Indexed by spatial axis.

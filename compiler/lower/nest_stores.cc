@@ -4,6 +4,7 @@
 
 #include "compiler/ir/traverse.h"
 #include "compiler/lower/body.h"
+#include "compiler/lower/indexed_regions.h"
 #include "compiler/lower/iteration.h"
 #include "compiler/lower/launch.h"
 #include "compiler/lower/nest_builder.h"
@@ -178,8 +179,10 @@ ir::Expr NestBuilder::EmitRead(int producer, int output, const std::vector<arith
   std::vector<ir::Expr> exprs;
   exprs.reserve(indices.size());
   for (size_t d = 0; d < indices.size(); ++d) {
-    exprs.push_back(bounds_.simplifier.ToExpr(
-        local ? indices[d] - bounds_.stages[producer].region_min[d] : indices[d]));
+    exprs.push_back(
+        bounds_.simplifier.ToExpr(local ? PlaceInTile(bounds_.stages[static_cast<size_t>(producer)],
+                                                      d, indices[d], bounds_.simplifier)
+                                        : indices[d]));
   }
   return pool_.Load(tables_.SlotOf(producer, output), tables_.LaidOut(producer, std::move(exprs)),
                     type);

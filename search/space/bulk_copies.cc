@@ -139,6 +139,15 @@ bool HasHalves(const State& state, int f) {
   return last > 0 && extent(last - 1) % 16 == 0;
 }
 
+// Are elements of a dimension of the tile chosen one by one, as the rows of x[rows[i], k]? Its reader reads
+// stage f by the load.
+bool IsChosenByElements(const State& state, int f, Expr load) {
+  for (size_t d = 0; d < load->num_args; ++d) {
+    if (ir::HasLoad(load->arg(d)) && state.stage(f).iters[d].extent > 1) return true;
+  }
+  return false;
+}
+
 bool IsBox(const State& state, int f) {
   const std::optional<int> from = SourceOf(state, f);
   if (!from) return false;
@@ -206,6 +215,7 @@ bool CanCopyInBulk(const State& state, int s) {
     if (state.attach(f).stage != s) continue;
     if (IsCopied(state, f) || !schedule::CanCopyAsync(state, f) || !IsBox(state, f)) return false;
     const bool is_first = state.dag()->node(s).inputs[product->first->id].op == f;
+    if (IsChosenByElements(state, f, is_first ? product->first : product->second)) return false;
     if (is_first && !HasPlainRows(state, s, f, *product)) return false;
     ++fetched;
   }

@@ -38,9 +38,13 @@ using schedule::State;
 
 // Two products of one input, whose values one operator multiplies; three, which it adds; two of
 // different inputs and lengths; products of blocks of rows with one of several matrices each; of
-// rows that an index chooses.
-enum class Kind { kTwo, kThree, kOfTwoInputs, kChosenMatrix, kChosenRows };
-constexpr std::array kKinds = {Kind::kTwo, Kind::kThree, Kind::kOfTwoInputs, Kind::kChosenMatrix,
+// rows that an index chooses, in an operator before the product or in the product itself.
+enum class Kind { kTwo, kThree, kOfTwoInputs, kChosenMatrix, kRowsChosenBefore, kChosenRows };
+constexpr std::array kKinds = {Kind::kTwo,
+                               Kind::kThree,
+                               Kind::kOfTwoInputs,
+                               Kind::kChosenMatrix,
+                               Kind::kRowsChosenBefore,
                                Kind::kChosenRows};
 
 struct Sizes {
@@ -54,11 +58,11 @@ struct Sizes {
 
 int NumProducts(Kind kind) { return kind == Kind::kThree ? 3 : kind <= Kind::kOfTwoInputs ? 2 : 1; }
 
-// The text of `name` = a product, whose first factor is read at `rows`.
-std::string ProductText(const Sizes& s, std::string_view name, std::string_view input,
+// The text of `name` = a product, whose first factor is `element`.
+std::string ProductText(const Sizes& s, std::string_view name, std::string_view element,
                         std::string_view weights, int64_t depth) {
-  return fmt::format("{}[i: {}, j: {}] = sum(k: {}) float32({}[i, k]) * float32({}[{}])\n", name,
-                     s.rows, s.columns, depth, input, weights, s.along_depth ? "j, k" : "k, j");
+  return fmt::format("{}[i: {}, j: {}] = sum(k: {}) float32({}) * float32({}[{}])\n", name, s.rows,
+                     s.columns, depth, element, weights, s.along_depth ? "j, k" : "k, j");
 }
 
 std::string WeightsText(const Sizes& s, std::string_view name, int64_t depth) {
@@ -69,14 +73,14 @@ std::string WeightsText(const Sizes& s, std::string_view name, int64_t depth) {
 
 std::string TextOfProducts(Kind kind, const Sizes& s) {
   const int64_t other = kind == Kind::kOfTwoInputs ? s.depth / 2 : s.depth;
-  const std::string_view second = kind == Kind::kOfTwoInputs ? "z" : "x";
+  const std::string_view second = kind == Kind::kOfTwoInputs ? "z[i, k]" : "x[i, k]";
   std::string text = fmt::format("input x: {}[{}, {}]\n", s.type, s.rows, s.depth);
   if (kind == Kind::kOfTwoInputs)
     text += fmt::format("input z: {}[{}, {}]\n", s.type, s.rows, other);
   text += WeightsText(s, "v", s.depth) + WeightsText(s, "w", other);
   if (kind == Kind::kThree) text += WeightsText(s, "u", s.depth);
-  text += ProductText(s, "a", "x", "v", s.depth) + ProductText(s, "b", second, "w", other);
-  if (kind == Kind::kThree) text += ProductText(s, "c", "x", "u", s.depth);
+  text += ProductText(s, "a", "x[i, k]", "v", s.depth) + ProductText(s, "b", second, "w", other);
+  if (kind == Kind::kThree) text += ProductText(s, "c", "x[i, k]", "u", s.depth);
   const std::string_view value = kind == Kind::kThree ? "max(a[i, j], 0.0) + b[i, j] + c[i, j]"
                                                       : "max(a[i, j], 0.0) * 0.25 + b[i, j]";
   return text + fmt::format("y[i: {}, j: {}] = {}({})\n", s.rows, s.columns, s.type, value);
@@ -93,18 +97,18 @@ std::string TextOfChosenMatrix(const Sizes& s) {
       s.along_depth ? "j, k" : "k, j");
 }
 
-std::string TextOfChosenRows(const Sizes& s) {
-  std::string text = fmt::format(
-      "input x: {0}[{1}, {2}]\ninput e: int32[{3}]\n"
-      "r[i: {3}, k: {2}] = x[e[i], k]\n",
-      s.type, 2 * s.rows, s.depth, s.rows);
-  text += WeightsText(s, "w", s.depth) + ProductText(s, "a", "r", "w", s.depth);
+std::string TextOfChosenRows(const Sizes& s, bool are_before) {
+  std::string text =
+      fmt::format("input x: {}[{}, {}]\ninput e: int32[{}]\n", s.type, 2 * s.rows, s.depth, s.rows);
+  if (are_before) text += fmt::format("r[i: {}, k: {}] = x[e[i], k]\n", s.rows, s.depth);
+  text += WeightsText(s, "w", s.depth) +
+          ProductText(s, "a", are_before ? "r[i, k]" : "x[e[i], k]", "w", s.depth);
   return text + fmt::format("y[i: {}, j: {}] = {}(max(a[i, j], 0.0))\n", s.rows, s.columns, s.type);
 }
 
 std::string TextOf(Kind kind, const Sizes& s) {
   if (kind == Kind::kChosenMatrix) return TextOfChosenMatrix(s);
-  if (kind == Kind::kChosenRows) return TextOfChosenRows(s);
+  if (kind >= Kind::kRowsChosenBefore) return TextOfChosenRows(s, kind == Kind::kRowsChosenBefore);
   return TextOfProducts(kind, s);
 }
 
@@ -200,7 +204,8 @@ TEST_P(ProductKinds, CudaTextComputesTheSame) {
 }
 
 std::string NameOf(const testing::TestParamInfo<Kind>& info) {
-  constexpr const char* kNames[] = {"Two", "Three", "OfTwoInputs", "ChosenMatrix", "ChosenRows"};
+  constexpr const char* kNames[] = {
+      "Two", "Three", "OfTwoInputs", "ChosenMatrix", "RowsChosenBefore", "ChosenRows"};
   return kNames[static_cast<size_t>(info.param)];
 }
 
@@ -245,7 +250,7 @@ TEST(ProductKindsInTime, AreAsFastAsTheirBytesAndProducts) {
                    .along_depth = Chance(rng, 0.5),
                    .matrices = 8};
     // The copy engine does not bring rows that an index chooses.
-    if (kind == Kind::kChosenRows) continue;
+    if (kind >= Kind::kRowsChosenBefore) continue;
     const std::string text = TextOf(kind, sizes);
     const Task task(Parse(text), *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
     const double best = BestSampleSeconds(task, 512, rng), limit = LimitOf(task, kind, sizes);
