@@ -73,6 +73,42 @@ TEST_F(DispatchTest, ATrialGoesFromAYieldingWorkerToAnother) {
   }
 }
 
+// The trials go to another runner, and the one that answers so is left alone.
+TEST_F(DispatchTest, AnImpossibleAnswerIsTheRunnersFault) {
+  FakeBuilder builder;
+  FakeRunner lies([](auto&, const auto&, v1::MeasureReply& reply) {
+    reply.mutable_result()->set_max_error(-1);
+    return grpc::Status::OK;
+  });
+  FakeRunner good;
+  AddBuilder(builder, "b1");
+  AddRunner(lies, "r1");
+  AddRunner(good, "r2");
+  Start();
+  EXPECT_EQ(RunTrials(0, 20).size(), 20u);
+  for (const store::Record& record : Records()) {
+    EXPECT_EQ(record.error, store::kNoError) << record.message;
+    EXPECT_EQ(record.runner, "r2");
+  }
+  EXPECT_GT(lies.calls, 0);
+  EXPECT_LT(lies.calls, 20);
+}
+
+TEST_F(DispatchTest, ATrialThatEachRunnerAnswersImpossiblyIsGivenUp) {
+  FakeBuilder builder;
+  FakeRunner lies([](auto&, const auto&, v1::MeasureReply& reply) {
+    reply.mutable_result()->set_run_s(-1);
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(lies, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 1).size(), 1u);
+  EXPECT_EQ(Records()[0].error, v1::UNKNOWN_ERROR);
+  EXPECT_THAT(Records()[0].message, HasSubstr("given up after 3 attempts"));
+  EXPECT_THAT(Records()[0].message, HasSubstr("the runner answered a run of -1 s"));
+}
+
 // Such a cost would be the best one for ever, and stop all other trials early.
 TEST_F(DispatchTest, ACostThatNoDeviceCanHaveIsNoResult) {
   FakeBuilder builder;

@@ -427,7 +427,7 @@ void Dispatcher::Core::CallMeasure(const LeasedWorker& lease,
                      *request->mutable_reference() = *reference;
                      return CallMeasure(lease, request, reference, stop, done);
                    }
-                   if (result.status.ok()) BoundReply(*request, deadline, reply);
+                   if (result.status.ok()) result.status = BoundReply(*request, deadline, reply);
                    done(std::move(result), reply);
                  });
 }

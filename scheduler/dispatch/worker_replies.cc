@@ -43,18 +43,15 @@ std::string BadTime(const v1::TrialTimes& times, double limit_s) {
 std::string Defect(const v1::MeasureRequest& request, double limit_s,
                    const v1::MeasureReply& reply) {
   const v1::TrialResult& result = reply.result();
+  if (result.error() < 0 || result.error() >= store::kNumErrorKinds) {
+    return fmt::format("error kind {}, which is unknown", static_cast<int>(result.error()));
+  }
   const int most = MaxReadings(request.options());
   if (result.costs_s_size() > most) {
     return fmt::format("{} costs, expected at most {}", result.costs_s_size(), most);
   }
   for (const double cost_s : result.costs_s()) {
     if (cost_s > limit_s) return fmt::format("a cost of {} s", cost_s);
-    // SetResult (messages.h) has an error for costs of zero and less. Made-up costs keep to the
-    // floor, too.
-    if (cost_s > 0 && cost_s < store::kShortestCost_s) {
-      return fmt::format("a cost {:g} s is not plausible: expected at least {:g} s", cost_s,
-                         store::kShortestCost_s);
-    }
   }
   if (!std::isfinite(result.max_error()) || result.max_error() < 0) {
     return fmt::format("a largest error of {}", result.max_error());
@@ -69,24 +66,33 @@ std::string Defect(const v1::MeasureRequest& request, double limit_s,
   return BadTime(result.times(), limit_s);
 }
 
+// Turns costs next to nothing into an error. SetResult (messages.h) has one for costs of zero and
+// less. Made-up costs keep to the floor, too.
+void RefuseShortCosts(v1::MeasureReply& reply) {
+  for (const double cost_s : reply.result().costs_s()) {
+    if (cost_s <= 0 || cost_s >= store::kShortestCost_s) continue;
+    v1::TrialResult& result = *reply.mutable_result();
+    result.Clear();
+    result.set_error(v1::UNKNOWN_ERROR);
+    result.set_message(fmt::format("a cost {:g} s is not plausible: expected at least {:g} s",
+                                   cost_s, store::kShortestCost_s));
+    return reply.clear_reference_cost_s();
+  }
+}
+
 }  // namespace
 
-void BoundReply(const v1::MeasureRequest& request, std::chrono::milliseconds limit,
-                v1::MeasureReply& reply) {
-  if (!reply.has_result()) return;
+Status BoundReply(const v1::MeasureRequest& request, std::chrono::milliseconds limit,
+                  v1::MeasureReply& reply) {
+  if (!reply.has_result()) return {};
   reply.DiscardUnknownFields();
   const double limit_s = 1e-3 * static_cast<double>(limit.count());
   // A result that failed keeps no costs.
   if (reply.result().error() != v1::NO_ERROR) reply.mutable_result()->clear_costs_s();
   const std::string defect = Defect(request, limit_s, reply);
+  if (!defect.empty()) return DataLoss("the runner answered {}", defect);
+  RefuseShortCosts(reply);
   v1::TrialResult& result = *reply.mutable_result();
-  if (!defect.empty()) {
-    result.Clear();
-    result.set_error(v1::UNKNOWN_ERROR);
-    result.set_message("the runner answered " + defect);
-    reply.clear_reference_cost_s();
-    return;
-  }
   result.set_message(CutText(result.message(), kMaxTextBytes));
   result.set_unchecked(CutText(result.unchecked(), kMaxTextBytes));
   result.set_device(CutText(result.device(), kMaxNameBytes));
@@ -95,6 +101,7 @@ void BoundReply(const v1::MeasureRequest& request, std::chrono::milliseconds lim
   // Only the scheduler sets these fields.
   result.clear_remeasured_costs_s();
   result.clear_remeasured_device();
+  return {};
 }
 
 Status CheckReportedCosts(const store::Record& record) {

@@ -1,9 +1,12 @@
 #include "scheduler/dispatch/worker_replies.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "base/status_testing.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -24,14 +27,9 @@ class WorkerRepliesTest : public testing::Test {
     result.mutable_times()->set_load_s(0.1);
     reply_.set_reference_cost_s(0.2);
   }
-  const v1::TrialResult& Bounded() {
-    BoundReply(request_, kLimit, reply_);
-    return reply_.result();
-  }
+  Status Bound() { return BoundReply(request_, kLimit, reply_); }
   void ExpectRefused(const std::string& why) {
-    EXPECT_EQ(Bounded().error(), v1::UNKNOWN_ERROR) << why;
-    EXPECT_THAT(Bounded().message(), HasSubstr("the runner answered " + why));
-    EXPECT_THAT(Bounded().costs_s(), SizeIs(0));
+    EXPECT_THAT(Bound(), StatusIs(StatusCode::kDataLoss, HasSubstr("the runner answered " + why)));
   }
 
   v1::MeasureRequest request_;
@@ -40,7 +38,7 @@ class WorkerRepliesTest : public testing::Test {
 
 TEST_F(WorkerRepliesTest, ARightOneStaysAsItIs) {
   const std::string before = reply_.SerializeAsString();
-  Bounded();
+  EXPECT_OK(Bound());
   EXPECT_EQ(reply_.SerializeAsString(), before);
 }
 
@@ -49,11 +47,11 @@ TEST_F(WorkerRepliesTest, NoMoreCostsThanWereAskedFor) {
   v1::MeasureReply idle = reply_;
   ExpectRefused("4 costs, expected at most 3");
   request_.mutable_options()->set_idle_ms(50);
-  BoundReply(request_, kLimit, idle);
+  EXPECT_OK(BoundReply(request_, kLimit, idle));
   EXPECT_THAT(idle.result().costs_s(), SizeIs(4));
   for (int i = 0; i < 97; ++i) idle.mutable_result()->add_costs_s(1e-3);
-  BoundReply(request_, kLimit, idle);
-  EXPECT_EQ(idle.result().error(), v1::UNKNOWN_ERROR);
+  EXPECT_THAT(BoundReply(request_, kLimit, idle),
+              StatusIs(StatusCode::kDataLoss, HasSubstr("costs")));
 }
 
 TEST_F(WorkerRepliesTest, FiguresAreNumbers) {
@@ -69,12 +67,22 @@ TEST_F(WorkerRepliesTest, FiguresAreNumbers) {
   reply_ = right;
   reply_.set_reference_cost_s(-1);
   ExpectRefused("a reference of -1 s");
-  EXPECT_EQ(reply_.reference_cost_s(), 0);
+}
+
+TEST_F(WorkerRepliesTest, AnErrorIsOneOfTheKinds) {
+  for (const int error : {-1, 9}) {
+    reply_.mutable_result()->set_error(static_cast<v1::ErrorKind>(error));
+    ExpectRefused(fmt::format("error kind {}, which is unknown", error));
+  }
 }
 
 TEST_F(WorkerRepliesTest, NothingTakesNextToNoTime) {
   reply_.mutable_result()->set_costs_s(2, 1e-15);
-  ExpectRefused("a cost 1e-15 s is not plausible");
+  EXPECT_OK(Bound());
+  EXPECT_EQ(reply_.result().error(), v1::UNKNOWN_ERROR);
+  EXPECT_THAT(reply_.result().message(), HasSubstr("a cost 1e-15 s is not plausible"));
+  EXPECT_THAT(reply_.result().costs_s(), SizeIs(0));
+  EXPECT_EQ(reply_.reference_cost_s(), 0);
 }
 
 TEST_F(WorkerRepliesTest, NothingTakesLongerThanTheCall) {
@@ -94,7 +102,7 @@ TEST_F(WorkerRepliesTest, TextsAndUnknownFieldsAreBounded) {
       ->GetReflection()
       ->MutableUnknownFields(result.mutable_times())
       ->AddLengthDelimited(999, std::string(1 << 20, 'x'));
-  Bounded();
+  EXPECT_OK(Bound());
   EXPECT_LT(reply_.ByteSizeLong(), 10'000u);
   EXPECT_EQ(reply_.result().error(), v1::NO_ERROR);
 }
