@@ -7,9 +7,9 @@
 # As root, in namespaces of its own: besides kills, stops and bad connections it takes a cable
 # between two boxes down, fills the disk of the database, and sets the clocks of daemons. Workers
 # that lie join the farms. Needs python3 with python3-grpcio and python3-protobuf,
-# protobuf-compiler, protobuf-compiler-grpc, iproute2, openssl, and for clocks faketime and a KILN
-# that is not static. Takes about half an hour. Options are those of tests/chaos/chaos.py: --seed,
-# --faults, --shapes, --report.
+# protobuf-compiler, protobuf-compiler-grpc, iproute2, openssl, and for clocks a C compiler and a
+# KILN that is not static. Takes about half an hour. Options are those of tests/chaos/chaos.py:
+# --seed, --faults, --shapes, --report.
 set -euo pipefail
 (($# >= 1)) || { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 here=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
@@ -24,11 +24,11 @@ trap 'rm -rf "$messages"' EXIT
 "$here/python/make_protos.sh" "$messages"
 touch "$messages/kiln/__init__.py"
 clock=()
-library=/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1
-if [[ -e $library ]] && ldd "$kiln" > /dev/null 2>&1; then
-  clock=(--clock "$library")
+if ldd "$kiln" > /dev/null 2>&1 &&
+  cc -O2 -Wall -Werror -shared -fPIC -o "$messages/clock_offset.so" "$here/tests/chaos/clock_offset.c"; then
+  clock=(--clock "$messages/clock_offset.so")
 else
-  echo "no clock is set: faketime is not installed, or $kiln is static"
+  echo "no clock is set: there is no C compiler, or $kiln is static"
 fi
 # With a process namespace of its own nothing outlives the check.
 unshare --mount --net --pid --mount-proc --fork --kill-child \

@@ -298,7 +298,7 @@ def main() -> int:
     parser.add_argument("--folder", default=None)
     parser.add_argument("--keep", action="store_true", help="keep the logs in any case")
     parser.add_argument("--liar", default="", help="PYTHONPATH of the messages, for workers that lie")
-    parser.add_argument("--clock", default="", help="libfaketime's library")
+    parser.add_argument("--clock", default="", help="the library of clock_offset.c")
     parser.add_argument("--report", default=None, help="write a line of JSON for each fault")
     flags = parser.parse_args()
     flags.kiln = os.path.abspath(flags.kiln)

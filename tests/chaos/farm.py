@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import time
 
@@ -42,7 +43,7 @@ class Shape:
     has_keys: bool = False
     head: Place = Place()
     box: Place = Place()
-    # libfaketime's library: each daemon has a clock that can be set; "" = the machine's clock.
+    # The library of clock_offset.c: each daemon has a clock that can be set; "" = the machine's clock.
     clock_library: str = ""
     # Folder of the database; "" = the farm's own.
     db_folder: str = ""
@@ -142,9 +143,14 @@ class HandMadeFarm(_Farm):
         """Where other daemons reach it: through its proxy if there is one."""
         return self.proxies[name].address if name in self.proxies else self._addresses[name]
 
-    def clock_file(self, name: str) -> pathlib.Path:
-        """libfaketime reads the daemon's clock here: "+3600" is an hour ahead."""
-        return self.folder / f"{name}.clock"
+    def set_clock(self, name: str, offset_s: int) -> pathlib.Path:
+        """Sets the daemon's clock so many seconds ahead, and returns the file where it reads that."""
+        path = self.folder / f"{name}.clock"
+        path.touch()
+        # The daemon has the file mapped, so it is written in place.
+        with open(path, "r+b") as file:
+            file.write(struct.pack("=q", offset_s * 1_000_000_000))
+        return path
 
     def pid(self, name: str) -> int:
         return self._processes[name].pid
@@ -157,9 +163,7 @@ class HandMadeFarm(_Farm):
         port_file.unlink(missing_ok=True)
         environment = dict(self.environment)
         if self.shape.clock_library:
-            self.clock_file(name).write_text("+0\n")
-            environment.update(LD_PRELOAD=self.shape.clock_library, FAKETIME_TIMESTAMP_FILE=str(self.clock_file(name)),
-                               FAKETIME_NO_CACHE="1", FAKETIME_DONT_FAKE_MONOTONIC="1", FAKE_STAT="0")
+            environment.update(LD_PRELOAD=self.shape.clock_library, KILN_CLOCK_OFFSET=str(self.set_clock(name, 0)))
         command = [*place.words, self.kiln, name.rstrip("0123456789"), "--listen", listen, "--port-file",
                    str(port_file), *self._flags(name)]
         with open(self.folder / f"{name}.log", "ab") as log:

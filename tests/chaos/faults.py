@@ -224,23 +224,17 @@ def _disk_full(farm: Farm, rng: random.Random) -> Done:
 def _clock_jump(farm: Farm, rng: random.Random) -> Done:
     """Sets clocks back for a while.
 
-    Clocks are not set ahead: gRPC's timers sleep until a time of the kernel's clock, which libfaketime does not set, so
-    they would sleep for as long as the clock is ahead (docs/experiments/chaos.md).
+    Clocks are not set ahead: gRPC's timers sleep until a time of the kernel's clock, which stays as it is, so that they
+    would sleep for as long as the clock is ahead (docs/experiments/chaos.md).
     """
     names = rng.sample(farm.names, rng.randint(1, len(farm.names)))
     offset = rng.choice([-86_400, -3_600, -30])
     for name in names:
-        _set_clock(farm, name, offset)
+        farm.set_clock(name, offset)
     time.sleep(3)
     for name in names:
-        _set_clock(farm, name, 0)
+        farm.set_clock(name, 0)
     return Done(f"the clock of {', '.join(names)} by {offset} s for 3 s", time.monotonic())
-
-
-def _set_clock(farm: HandMadeFarm, name: str, offset: int) -> None:
-    new = farm.clock_file(name).with_suffix(".new")
-    new.write_text(f"{offset:+d}\n")
-    new.replace(farm.clock_file(name))
 
 
 def _liar(kind: str, lies: tuple[str, ...]) -> Callable[[Farm, random.Random], Done]:
