@@ -1,6 +1,7 @@
 #include "base/server/listen.h"
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -20,16 +21,23 @@ bool CanConnect(const char* host, int port) {
   return connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
 }
 
+void ExpectListens(const char* host) {
+  ASSERT_OK_AND_ASSIGN(const ListeningSockets listening, Listen({host, 0}));
+  EXPECT_FALSE(listening.sockets.empty()) << host;
+  EXPECT_GT(listening.port, 0) << host;
+  EXPECT_TRUE(CanConnect("127.0.0.1", listening.port)) << host;
+  EXPECT_THAT(Listen({host, listening.port}),
+              StatusIs(testing::_, HasSubstr("Address already in use")))
+      << host;
+}
+
 TEST(ListenTest, AFreePortIsSaidAndTaken) {
-  for (const char* host : {"127.0.0.1", "localhost", "0.0.0.0", "::"}) {
-    ASSERT_OK_AND_ASSIGN(const ListeningSockets listening, Listen({host, 0}));
-    EXPECT_FALSE(listening.sockets.empty()) << host;
-    EXPECT_GT(listening.port, 0) << host;
-    EXPECT_TRUE(CanConnect("127.0.0.1", listening.port)) << host;
-    EXPECT_THAT(Listen({host, listening.port}),
-                StatusIs(testing::_, HasSubstr("Address already in use")))
-        << host;
-  }
+  for (const char* host : {"127.0.0.1", "0.0.0.0", "::"}) ExpectListens(host);
+}
+
+TEST(ListenTest, NamesAreLookedUp) {
+  if (gethostbyname("localhost") == nullptr) GTEST_SKIP() << "no localhost in /etc/hosts";
+  ExpectListens("localhost");
 }
 
 TEST(ListenTest, ATakenPortIsFreeAgainAtOnce) {

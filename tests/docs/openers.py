@@ -49,9 +49,11 @@ def openers(path, text):
 
 def tracked_files(root):
     """Files that git knows. Without git: all files outside of Bazel's folders."""
-    listed = subprocess.run(["git", "-C", root, "ls-files"], check=False, capture_output=True, text=True)
-    if listed.returncode == 0:
+    try:
+        listed = subprocess.run(["git", "-C", root, "ls-files"], check=True, capture_output=True, text=True)
         return listed.stdout.splitlines()
+    except (OSError, subprocess.CalledProcessError):
+        pass
     found = []
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith((".", "bazel-"))]
