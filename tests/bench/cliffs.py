@@ -111,37 +111,56 @@ def nibble_peers(torch, sizes):
     return [lambda: x @ unpacked]
 
 
+def row(name, template, peers, size, **sizes):
+    """Name, text, peers, bytes and sizes."""
+    extents = "x".join(str(value) for value in sizes.values())
+    derived = {"groups": sizes["k"] // GROUP, "group": GROUP, "half": sizes["k"] // 2}
+    return f"{name} {extents}", template.format(**sizes, **derived), peers, size, {**sizes, **derived}
+
+
+def gated(m, k, n):
+    return row("gated", GATED, gated_peers, 2 * (m * k + 2 * k * n + m * n), m=m, k=k, n=n)
+
+
+def experts_of_blocks(blocks, m, k, n, experts):
+    size = 2 * (experts * k * n + blocks * m * (k + n))
+    return row("experts_of_blocks", EXPERTS_OF_BLOCKS, block_peers, size, blocks=blocks, m=m, k=k, n=n, experts=experts)
+
+
+def experts_of_tokens(m, k, n, experts):
+    size = 2 * (experts * k * n + m * (k + n))
+    return row("experts_of_tokens", EXPERTS_OF_TOKENS, token_peers, size, m=m, k=k, n=n, experts=experts)
+
+
+def chosen_rows(rows, m, k, n):
+    return row("chosen_rows", CHOSEN_ROWS, row_peers, 2 * (m * k + k * n + m * n), rows=rows, m=m, k=k, n=n)
+
+
+def unpacked(bits, m, k, n):
+    name, template, peers = {8: ("bytes", BYTES, byte_peers), 4: ("nibbles", NIBBLES, nibble_peers)}[bits]
+    return row(name, template, peers, k * n * bits // 8 + 2 * (m * k + m * n + k // GROUP * n), m=m, k=k, n=n)
+
+
 def workloads():
-    """Name, text, peers and bytes."""
-    def row(name, template, peers, size, **sizes):
-        extents = "x".join(str(value) for value in sizes.values())
-        derived = {"groups": sizes["k"] // GROUP, "group": GROUP, "half": sizes["k"] // 2}
-        return f"{name} {extents}", template.format(**sizes, **derived), peers, size, {**sizes, **derived}
     for m in (16, 128, 1024):
-        yield row("gated", GATED, gated_peers, 2 * (m * 4096 + 2 * 4096 * 11008 + m * 11008), m=m, k=4096, n=11008)
-    experts = {"k": 2048, "n": 4096, "experts": 8}
-    of_experts = 2 * 8 * 2048 * 4096
+        yield gated(m, 4096, 11008)
     for blocks, m in ((16, 64), (8, 16)):
-        yield row("experts_of_blocks", EXPERTS_OF_BLOCKS, block_peers, of_experts + 2 * blocks * m * (2048 + 4096),
-                  blocks=blocks, m=m, **experts)
+        yield experts_of_blocks(blocks, m, 2048, 4096, 8)
     for m in (128, 1024):
-        yield row("experts_of_tokens", EXPERTS_OF_TOKENS, token_peers, of_experts + 2 * m * (2048 + 4096), m=m,
-                  **experts)
-    yield row("chosen_rows", CHOSEN_ROWS, row_peers, 2 * (1024 * 2048 + 2048 * 4096 + 1024 * 4096), rows=8192, m=1024,
-              k=2048, n=4096)
-    for name, template, peers, bits in (("bytes", BYTES, byte_peers, 8), ("nibbles", NIBBLES, nibble_peers, 4)):
+        yield experts_of_tokens(m, 2048, 4096, 8)
+    yield chosen_rows(8192, 1024, 2048, 4096)
+    for bits in (8, 4):
         for m in (1, 16, 64):
-            yield row(name, template, peers, 4096 * 4096 * bits // 8 + 2 * (2 * m * 4096 + 32 * 4096), m=m, k=4096,
-                      n=4096)
+            yield unpacked(bits, m, 4096, 4096)
 
 
-def peer_us(torch, calls, compiled):
+def peer_us(torch, calls, compiled, mode="max-autotune-no-cudagraphs"):
     """The fastest of the ways; those that this PyTorch has not are left out."""
     best, error = 0, None
     for call in calls:
         try:
             with torch.no_grad():
-                us = median_us(torch, torch.compile(call, mode="max-autotune-no-cudagraphs") if compiled else call)
+                us = median_us(torch, torch.compile(call, mode=mode) if compiled else call)
             best = min(best, us) if best else us
         except Exception as reason:  # pylint: disable=broad-except
             error = reason

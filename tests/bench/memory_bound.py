@@ -154,6 +154,12 @@ def copy_bandwidth(torch):
     return best
 
 
+def product_rate(torch):
+    """Operations a second of a large product of float16."""
+    x, y = (torch.rand((8192, 8192), device="cuda", dtype=torch.float16) for _ in range(2))
+    return 2 * 8192**3 / (median_us(torch, lambda: x @ y) * 1e-6)
+
+
 def peer_us(torch, row, expression, inputs, compiled):
     names = {"torch": torch, "F": torch.nn.functional}
     dtypes = {"float32": torch.float32, "float16": torch.float16}
@@ -206,6 +212,7 @@ class Report:
     def __init__(self, arguments, name):
         self.arguments, self.path = arguments, os.path.join(arguments.folder, name)
         self.torch, self.bandwidth, self.device, self.rows = None, 0, "unknown device", []
+        self.operations_per_s = 0
         if not (arguments.no_torch or arguments.list):
             import torch  # pylint: disable=import-outside-toplevel
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
@@ -227,6 +234,9 @@ class Report:
         if not self.torch:
             return
         row["limit_us"] = row["bytes"] / self.bandwidth * 1e6
+        if row.get("operations"):
+            self.operations_per_s = self.operations_per_s or product_rate(self.torch)
+            row["limit_us"] = max(row["limit_us"], row["operations"] / self.operations_per_s * 1e6)
         try:
             row["peer_us"] = measure(False)
             if self.arguments.compile:
@@ -245,10 +255,12 @@ class Report:
         with open(self.path + ".md", "w", encoding="utf-8") as out:
             out.write(table(self.rows, self.bandwidth, self.device))
 
-    def measure_text(self, name, text, size, peer_us):
+    def measure_text(self, name, text, size, peer_us, operations=0):
         """One row: the computation of the text, `size` bytes of inputs and outputs, and its peer.
 
-        `peer_us` is called with True to compile, and gives microseconds. With --list prints the command alone.
+        With `operations` of products of float16 the limit is the larger one of two: that of a copy of the bytes, and
+        that of a large product of so many. `peer_us` is called with True to compile, and gives microseconds. With --list
+        prints the command alone.
         """
         if not self.wants(name) or not self.has_time(name):
             return
@@ -259,7 +271,7 @@ class Report:
         if self.arguments.list:
             print(" ".join(command_of(self.arguments.kiln, [path], database, self.arguments)))
             return
-        row = {"name": name, "bytes": size}
+        row = {"name": name, "bytes": size, "operations": operations}
         self.peer(row, peer_us)
         row.update(tune(self.arguments.kiln, [path], database, self.arguments))
         self.add(row)
