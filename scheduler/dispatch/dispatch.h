@@ -6,10 +6,10 @@
 // If the user builds (OwnBuilds), builders answer with a candidate's source, and further threads
 // have its binary made before it goes to the run queue. No lease waits for the user's code.
 //
-// An infrastructure failure (a call that failed, a lease that was lost, an answer with a figure that
-// is impossible) sends the trial to another worker under the same number; after max_attempts the
-// trial is recorded as UNKNOWN_ERROR. A failure to reach the worker at all does not count against
-// the trial. If there are no workers, the trial waits for ever.
+// An infrastructure failure (a call that failed, a lease that was lost, an answer with a figure
+// that is impossible) sends the trial to another worker under the same number; after max_attempts
+// the trial is recorded as UNKNOWN_ERROR. A failure to reach the worker at all does not count
+// against the trial. If there are no workers, the trial waits for ever.
 //
 // If the reference of a task takes longer than the job allows (reference_limit_s), the task gives
 // it up once, for a reference that computes a sample of the outputs (sampled_reference.h).

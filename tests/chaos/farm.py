@@ -43,7 +43,7 @@ class Shape:
     has_keys: bool = False
     head: Place = Place()
     box: Place = Place()
-    # The library of clock_offset.c: each daemon has a clock that can be set; "" = the machine's clock.
+    # The library of clock_offset.c, by which each daemon has a clock of its own. "": none has.
     clock_library: str = ""
     # Folder of the database; "" = the farm's own.
     db_folder: str = ""
