@@ -1,6 +1,7 @@
 #include "store/group_commit.h"
 
 #include <algorithm>
+#include <thread>
 
 namespace kiln::store {
 
@@ -8,23 +9,37 @@ Status GroupCommit::Commit(const Write& write) {
   Member self(write);
   std::unique_lock lock(queue_mutex_);
   queue_.push_back(&self);
-  self.changed.wait(lock, [&] { return self.done || (!commits_ && queue_.front() == &self); });
-  if (self.done) return self.status;
+  if (commits_) {
+    lock.unlock();
+    self.turn.WaitForNotification();
+    if (self.done) return self.status;
+    lock.lock();
+  }
   commits_ = true;
-  if (std::chrono::steady_clock::now() < next_begin_)
-    self.changed.wait_until(lock, next_begin_, [] { return false; });
+  Lead(self, lock);
+  return self.status;
+}
+
+void GroupCommit::Lead(Member& self, std::unique_lock<std::mutex>& lock) {
+  if (const auto begin = next_begin_; std::chrono::steady_clock::now() < begin) {
+    lock.unlock();
+    std::this_thread::sleep_until(begin);
+    lock.lock();
+  }
   const std::vector<Member*> group = TakeGroup();
   lock.unlock();
   CommitGroup(group);
   lock.lock();
   if (group.size() > 1) next_begin_ = std::chrono::steady_clock::now() + kPause;
+  commits_ = !queue_.empty();
+  Member* const next = commits_ ? queue_.front() : nullptr;
+  lock.unlock();
+  if (next != nullptr) next->turn.Notify();
   for (Member* const member : group) {
+    if (member == &self) continue;
     member->done = true;
-    if (member != &self) member->changed.notify_one();
+    member->turn.Notify();
   }
-  commits_ = false;
-  if (!queue_.empty()) queue_.front()->changed.notify_one();
-  return self.status;
 }
 
 size_t GroupCommit::waiting() const {

@@ -13,13 +13,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "base/status.h"
 #include "store/sqlite.h"
 
@@ -57,10 +57,14 @@ class GroupCommit {
     const Write& write;
     Status status;
     bool done = false;
-    // Notified when the write is done, and when its thread is to commit the next group.
-    std::condition_variable changed;
+    // Tells the thread that its write is done, or that it is to commit the next group. It needs no
+    // lock, because all threads of a group go on at once.
+    absl::Notification turn;
   };
 
+  // Commits the next group, which begins with `self`, and passes the turn on. Takes `lock` of
+  // queue_mutex_, and leaves it unlocked.
+  void Lead(Member& self, std::unique_lock<std::mutex>& lock);
   // Takes the writes of the next commit. Lock held.
   std::vector<Member*> TakeGroup();
   void CommitGroup(const std::vector<Member*>& group);
@@ -74,7 +78,7 @@ class GroupCommit {
   // Guards all that follows.
   mutable std::mutex queue_mutex_;
   std::deque<Member*> queue_;
-  // True while a thread commits, or is about to.
+  // True while a thread commits, or is about to: the first of the queue gets its turn from it.
   bool commits_ = false;
   std::chrono::steady_clock::time_point next_begin_;
 };

@@ -141,19 +141,22 @@ bool TrialLedger::IsInFlight(uint64_t serial) const {
 }
 
 void TrialLedger::AddResult(uint64_t serial, MeasuredTrial measured) {
-  std::lock_guard lock(mutex_);
-  if (in_hand_.erase(serial) == 0) return;
-  const int task = measured.trial.task;
-  if (IsHeldBack(task, serial)) return held_back_.push_back(std::move(measured));
-  measured_.push_back(std::move(measured));
-  if (first_.erase(task) > 0) {
-    const auto others = std::stable_partition(
-        held_back_.begin(), held_back_.end(),
-        [task](const MeasuredTrial& held) { return held.trial.task != task; });
-    std::move(others, held_back_.end(), std::back_inserter(measured_));
-    held_back_.erase(others, held_back_.end());
+  {
+    std::lock_guard lock(mutex_);
+    if (in_hand_.erase(serial) == 0) return;
+    const int task = measured.trial.task;
+    if (IsHeldBack(task, serial)) return held_back_.push_back(std::move(measured));
+    measured_.push_back(std::move(measured));
+    if (first_.erase(task) > 0) {
+      const auto others = std::stable_partition(
+          held_back_.begin(), held_back_.end(),
+          [task](const MeasuredTrial& held) { return held.trial.task != task; });
+      std::move(others, held_back_.end(), std::back_inserter(measured_));
+      held_back_.erase(others, held_back_.end());
+    }
   }
-  to_writer_.notify_all();
+  // The writer would wait for the lock if it were woken within it.
+  to_writer_.notify_one();
 }
 
 bool TrialLedger::IsHeldBack(int task, uint64_t serial) const {
@@ -193,10 +196,12 @@ void TrialLedger::PokeWriter() {
 }
 
 void TrialLedger::Finish(std::span<MeasuredTrial> written) {
-  std::lock_guard lock(mutex_);
-  for (MeasuredTrial& measured : written) {
-    being_written_.erase(measured.trial.number);
-    finished_.push_back(OutcomeOf(measured));
+  {
+    std::lock_guard lock(mutex_);
+    for (MeasuredTrial& measured : written) {
+      being_written_.erase(measured.trial.number);
+      finished_.push_back(OutcomeOf(measured));
+    }
   }
   to_search_.notify_all();
 }

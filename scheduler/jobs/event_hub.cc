@@ -25,9 +25,11 @@ void EventHub::Notify(const std::string& job_id) {
 }
 
 void EventHub::NotifyResults(const std::string& job_id) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   Job& job = jobs_[job_id];
   ++job.version;
+  // Watchers would wait for the lock if they were woken within it.
+  lock.unlock();
   job.changed.notify_all();
 }
 
