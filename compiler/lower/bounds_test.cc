@@ -235,6 +235,26 @@ TEST(InferBounds, RefusesMoreIterationsThanFit64Bits) {
                        "stage 1 (B): its loops have more than 2^60 iterations"));
 }
 
+// The tile has the rows that 8 elements of e number, and zeros behind the end of e.
+TEST(InferBounds, ATileHasTheRowsThatAnInputChooses) {
+  const schedule::State state = StateFrom(
+      R"(
+      input x: float32[50, 16]
+      input e: int32[44]
+      input w: float32[16, 8]
+      c[i: 44, j: 8] = sum(k: 16) x[e[i], k] * w[k, j])",
+      R"([["SP", 3, 0, 44, [8], 1], ["CHR", 1, "shared", [3]], ["CA", 2, 4, 0]])");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Bounds> bounds, InferBounds(state, /*gpu=*/true));
+  const int tile = StageNamed(state, "x.shared");
+  EXPECT_EQ(RegionText(state, *bounds, tile), "c.i.0*8:8, 0:16");
+  ASSERT_EQ(bounds->stages[tile].fill_guards.size(), 1u);
+  EXPECT_EQ(Text(state, *bounds, bounds->stages[tile].fill_guards[0]),
+            "c.i.0*8 + x.shared.ax0 < 44");
+  // On a CPU a tile is in no memory of its own, and has whatever may be read.
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Bounds> on_cpu, InferBounds(state, /*gpu=*/false));
+  EXPECT_EQ(RegionText(state, *on_cpu, tile), "0:50, 0:16");
+}
+
 TEST(InferBounds, EndsWhenItIsStopped) {
   const schedule::State state = StateFrom("input A: float32[8]\nB[x: 8] = A[x] + 1.0", "[]");
   std::stop_source stop;

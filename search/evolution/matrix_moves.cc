@@ -87,6 +87,10 @@ class Mover {
   bool IsPossible(size_t axis) const {
     const std::vector<int64_t>& t = tiles_.splits.lengths[axis];
     const int64_t extent = tiles_.splits.extents[axis];
+    const auto axes = tiles_.product.TiledAxes(tiles_.splits.lengths.size());
+    if (axes[axis] == MatrixAxis::kRow &&
+        HasShortRows(tiles_.product, tiles_.scope, tiles_.splits.extents))
+      return true;  // WhyNoMatrixTile says which tile it is
     return t[kVThreads] >= 1 && t[kThreads] >= 1 &&
            t[kThreads] <= static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(extent))) &&
            (t[kVThreads] - 1) * ProductOfCounts(std::span(t).subspan(1)) < extent;
@@ -129,15 +133,6 @@ std::vector<MatrixTiles> MatrixTilesOf(const schedule::State& state) {
     all.push_back(std::move(tiles));
   }
   return all;
-}
-
-bool HaveSameTiles(const MatrixTiles& a, const MatrixTiles& b) {
-  const auto same = [](const MatrixSplits::Reduction& x, const MatrixSplits::Reduction& y) {
-    return x.lengths == y.lengths && x.extent == y.extent;
-  };
-  return a.scope == b.scope && AreAlike(a.product, b.product) &&
-         a.splits.extents == b.splits.extents && a.splits.lengths == b.splits.lengths &&
-         std::ranges::equal(a.splits.reductions, b.splits.reductions, same);
 }
 
 bool MoveMatrixTiles(MatrixTiles& tiles, Rng& rng) {

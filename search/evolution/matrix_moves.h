@@ -29,9 +29,6 @@ struct MatrixTiles {
 // form.
 std::vector<MatrixTiles> MatrixTilesOf(const schedule::State& state);
 
-// Tells whether two products are alike, and have the same units and tiles.
-bool HaveSameTiles(const MatrixTiles& a, const MatrixTiles& b);
-
 // Changes at least one length, so that the tile still fits the unit. Returns false if a few draws
 // find no such change. The tile may be too large for the device or for a thread; the check of the
 // schedule finds that.

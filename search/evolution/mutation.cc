@@ -10,6 +10,7 @@
 #include "search/sampling/annotate_cpu.h"
 #include "search/sampling/buffering.h"
 #include "search/sampling/compute_location.h"
+#include "search/space/alike_products.h"
 #include "search/space/factorization.h"
 #include "search/space/matrix_product.h"
 #include "search/space/matrix_tile.h"
@@ -41,17 +42,13 @@ std::vector<StepPtr> Copy(const Genome& genome) {
   return {genome.steps.begin(), genome.steps.end()};
 }
 
-// Probability that products with one tile get the same other one.
-constexpr double kMoveAlike = 0.75;
-
-// Changes the splits of the steps of one of the tiles, and those of other tiles alike.
+// Changes the splits of the steps of one of the tiles.
 StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome,
                                      std::span<const MatrixTiles> all, Rng& rng) {
   const size_t picked = all.size() > 1 ? static_cast<size_t>(UniformInt(rng, std::ssize(all))) : 0;
   const MatrixTiles& before = all[picked];
   MatrixTiles tiles = before;
   if (!MoveMatrixTiles(tiles, rng)) return NoChange();
-  const bool moves_alike = all.size() > 1 && Chance(rng, kMoveAlike);
   Mutation mutation{kind, Copy(genome)};
   const auto change = [&](int number, const std::vector<int64_t>& lengths) {
     StepPtr& step = mutation.steps[static_cast<size_t>(number)];
@@ -61,16 +58,12 @@ StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome,
     if (!mutation.step) mutation.step = number;
   };
   const MatrixSplits &now = tiles.splits, &then = before.splits;
-  for (const MatrixTiles& own : all) {
-    if (&own != &before && !(moves_alike && HaveSameTiles(own, before))) continue;
-    for (size_t axis = 0; axis < now.steps.size(); ++axis) {
-      if (now.lengths[axis] != then.lengths[axis])
-        change(own.splits.steps[axis], now.lengths[axis]);
-    }
-    for (size_t i = 0; i < now.reductions.size(); ++i) {
-      if (now.reductions[i] != then.reductions[i])
-        change(own.splits.reductions[i].step, now.reductions[i].lengths);
-    }
+  for (size_t axis = 0; axis < now.steps.size(); ++axis) {
+    if (now.lengths[axis] != then.lengths[axis]) change(now.steps[axis], now.lengths[axis]);
+  }
+  for (size_t i = 0; i < now.reductions.size(); ++i) {
+    if (now.reductions[i] != then.reductions[i])
+      change(now.reductions[i].step, now.reductions[i].lengths);
   }
   return mutation;
 }
@@ -397,6 +390,25 @@ std::vector<MutationKind> MutationKinds(const Task& task, const Parameters& para
   return kinds;
 }
 
+namespace {
+
+// Probability that what is chosen alike for products of one form is changed alike.
+constexpr double kChangeAlike = 0.75;
+
+// Lets the mutation change the choices for products of one form alike, mostly.
+Status ChangeProductsAlike(const Task& task, const Genome& genome, Mutation& mutation, Rng& rng) {
+  const auto is_of_units = [](const StepPtr& step) {
+    return schedule::HintOf(*step, ir::Hint::kMatrixUnit).value_or(0) != 0;
+  };
+  if (std::ranges::count_if(genome.steps, is_of_units) < 2) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const State before, schedule::Replay(task.dag, genome.steps, task.stop));
+  if (AlikeChoices(before).empty() || !Chance(rng, kChangeAlike)) return OkStatus();
+  ChangeAlike(before, mutation.steps);
+  return OkStatus();
+}
+
+}  // namespace
+
 StatusOr<Mutation> MutateAs(MutationKind kind, const Task& task, const Parameters& parameters,
                             const Genome& genome, Rng& rng) {
   const Changes change = kind.of == MutationKind::kHint ? MutateHint
@@ -423,6 +435,7 @@ StatusOr<Mutation> Mutate(const Task& task, const Parameters& parameters, const 
     const auto picked = static_cast<size_t>(PickWeighted(rng, weights));
     const Choice& choice = choices[picked];
     StatusOr<Mutation> mutation = choice.change(choice.kind, task, parameters, genome, rng);
+    if (mutation.ok()) KILN_RETURN_IF_ERROR(ChangeProductsAlike(task, genome, *mutation, rng));
     if (mutation.ok() || mutation.status().code() != absl::StatusCode::kNotFound) return mutation;
     weights[picked] = 0;
   }

@@ -11,6 +11,7 @@
 #include "search/sampling/buffering.h"
 #include "search/sampling/sample_unroll.h"
 #include "search/sampling/tile_sizes.h"
+#include "search/space/alike_products.h"
 #include "search/space/factorization.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
@@ -579,6 +580,28 @@ StatusOr<State> SampleOnlineSoftmax(const Sketch& sketch, const Task& task,
   return state;
 }
 
+namespace {
+
+// Probability that all choices are the same for products of one form. The tiles alone are drawn
+// alike more often (tile_sizes.cc).
+constexpr double kAlikeProb = 0.75;
+
+// Draws whether products of one form get the same choices, and gives them to the state.
+StatusOr<State> WithAlikeChoices(State state, const Task& task, Rng& rng) {
+  if (ProductsOfMatrixUnits(state).size() < 2) return state;
+  std::vector<schedule::StepPtr> steps = state.steps();
+  if (!ChooseAlike(state, steps) || !Chance(rng, kAlikeProb)) return state;
+  StatusOr<State> alike = schedule::Replay(task.dag, steps, task.stop);
+  if (alike.ok()) alike = lower::FillExtents(*std::move(alike), task.stop);
+  // The kernel of the last product may have an epilogue that the others have no room beside.
+  const bool fits =
+      alike.ok() && CheckGpuLimits(*alike, task.hardware, task.device.max_cluster_blocks).ok();
+  if (fits) return alike;
+  return state;
+}
+
+}  // namespace
+
 StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Parameters& parameters,
                           Rng& rng) {
   if (sketch.state.online() != nullptr) return SampleOnlineSoftmax(sketch, task, parameters, rng);
@@ -596,6 +619,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
   }
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
   KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, task.device.multiprocessors, rng));
+  KILN_ASSIGN_OR_RETURN(state, WithAlikeChoices(std::move(state), task, rng));
   // Swizzled tiles may take more room than padded ones.
   if (MatrixStageOf(state))
     KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));

@@ -162,7 +162,20 @@ bool PutRowsInOrder(const MatrixProduct& product, std::span<const int64_t> exten
   return true;
 }
 
+// The tile of an axis with fewer rows (HasShortRows).
+constexpr int64_t kShortRowThreads = kThreadRows * kWarpgroupWarps;
+constexpr std::array<int64_t, 4> kShortRows = {2, kShortRowThreads, 1, 1};
+
 }  // namespace
+
+bool HasShortRows(const MatrixProduct& product, MatrixUnitScope scope,
+                  std::span<const int64_t> extents) {
+  const std::span<const MatrixAxis> axes = product.TiledAxes(extents.size());
+  const auto row = std::ranges::find(axes, MatrixAxis::kRow);
+  return scope == MatrixUnitScope::kWarpgroup && product.rows_of_thread == 1 &&
+         std::ranges::count(axes, MatrixAxis::kRow) == 1 &&
+         2 * extents[static_cast<size_t>(row - axes.begin())] <= ProductOfCounts(kShortRows);
+}
 
 std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
                                                    MatrixUnitScope scope,
@@ -175,15 +188,18 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   }
   // Rows of a thread: an even number.
   constexpr std::array<int64_t, 5> kRowTiles = {2, 2, 4, 4, 8};
-  const int64_t thread_rows = PickFrom(rng, kRowTiles);
+  const bool has_short_rows = HasShortRows(product, scope, extents);
+  const int64_t thread_rows = has_short_rows ? kShortRows[0] : PickFrom(rng, kRowTiles);
   const bool are_in_order = scope == MatrixUnitScope::kWarpgroup && rows.size() > 1 &&
                             Chance(rng, kInOrderProb) &&
                             PutRowsInOrder(product, extents, rows, thread_rows, tile, rng);
-  if (!are_in_order && !ShareRowsOut(product, scope, extents, rows, thread_rows, tile, rng))
+  if (has_short_rows) std::ranges::copy(kShortRows, tile[rows[0]].begin());
+  if (!has_short_rows && !are_in_order &&
+      !ShareRowsOut(product, scope, extents, rows, thread_rows, tile, rng))
     return {};
   int64_t row_warps = 1;
   for (size_t axis : rows) {
-    if (!IsNeeded(tile[axis], extents[axis])) return {};
+    if (!has_short_rows && !IsNeeded(tile[axis], extents[axis])) return {};
     row_warps *= tile[axis][1];
   }
   row_warps /= kThreadRows;
@@ -317,7 +333,9 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
     (is_row ? rows : columns) *= t[0];
     if (t[2] * t[3] != (is_row ? product.rows_of_thread : 1))
       return "a thread has other neighbours along another axis";
-    if (!IsNeeded(t, extents[axis])) return "rows are beyond their axis";
+    const bool is_short = is_row && HasShortRows(product, scope, extents);
+    if (is_short && !std::ranges::equal(t, kShortRows)) return "it has other than 64 rows";
+    if (!is_short && !IsNeeded(t, extents[axis])) return "rows are beyond their axis";
     if (!is_row) {
       if (t[1] != 1) return "an axis that is no row has threads";
       if (axes[axis] == MatrixAxis::kBatch && t[0] != 1)

@@ -41,6 +41,12 @@ inline constexpr int64_t kMaxMatrixVThreads = 64;
 // What a block's virtual threads may be in all.
 int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hint);
 
+// Have the products one axis of rows, with less than a half of the 64 rows that units of four warps
+// multiply? Then a tile has [2, 32, 1, 1] of them: the rows behind the axis are zeros, and are not
+// stored. The limit of such a product is how fast the other factor comes, not how it is multiplied.
+bool HasShortRows(const MatrixProduct& product, ir::MatrixUnitScope scope,
+                  std::span<const int64_t> extents);
+
 // [vthreads, threads, 1, inner] of each tiled axis, in their order, as a random tile that fits.
 // Empty: this draw does not; draw again.
 std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,

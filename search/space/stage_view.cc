@@ -93,18 +93,26 @@ bool IsReorderedCopy(const State& state, int s) {
   return false;
 }
 
-std::vector<int> SplitStepsOf(const State& state, int s) {
+std::vector<int> StepsOf(const State& state, int s) {
   std::vector<int> numbers;
   for (int i = static_cast<int>(state.steps().size()) - 1; i >= 0; --i) {
     const schedule::Step& step = *state.steps()[i];
-    if (Is<SplitStep>(step) && step.stage() == s) numbers.push_back(i);
-    if (!ChangesStages(step)) continue;
+    if (!ChangesStages(step)) {
+      if (step.stage() == s) numbers.push_back(i);
+      continue;
+    }
     // It began here, or began again with fresh loops.
     const bool fresh = !Is<CacheReadStep>(step) && (s == step.stage() || s == step.stage() + 1);
     if (fresh || (Is<CacheReadStep>(step) && s == step.stage() + 1)) break;
     if (s > step.stage()) --s;
   }
   std::reverse(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+std::vector<int> SplitStepsOf(const State& state, int s) {
+  std::vector<int> numbers = StepsOf(state, s);
+  std::erase_if(numbers, [&](int number) { return !Is<SplitStep>(*state.steps()[number]); });
   return numbers;
 }
 

@@ -45,8 +45,9 @@ bool HasCrossThreadReduction(const schedule::State& state, int s);
 // Was the stage made by a cache read that orders its dimensions anew?
 bool IsReorderedCopy(const schedule::State& state, int s);
 
-// The numbers of the SP steps that work on what is now stage s, ascending; not those from before a
-// cache write or an rfactor gave it fresh loops.
+// The numbers of the steps that work on what is now stage s, ascending; not those from before a
+// cache write or an rfactor gave it fresh loops. The SP steps among them.
+std::vector<int> StepsOf(const schedule::State& state, int s);
 std::vector<int> SplitStepsOf(const schedule::State& state, int s);
 
 // The number of the SP step that shares the reduction of stage s out over groups of threads

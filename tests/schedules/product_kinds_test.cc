@@ -123,8 +123,9 @@ Task TaskOf(const dag::DagPtr& dag) {
 }
 
 Sizes SmallSizes(Rng& rng) {
-  constexpr std::array<int64_t, 4> kRows = {64, 96, 100, 128}, kColumns = {32, 40, 64, 128},
-                                   kDepths = {64, 80, 96, 128};
+  constexpr std::array<int64_t, 4> kColumns = {32, 40, 64, 128}, kDepths = {64, 80, 96, 128};
+  // Units of four warps multiply 64 rows, if there are fewer too.
+  constexpr std::array<int64_t, 6> kRows = {16, 24, 64, 96, 100, 128};
   constexpr std::array<std::string_view, 2> kTypes = {"float16", "bfloat16"};
   return {.rows = PickFrom(rng, kRows),
           .columns = PickFrom(rng, kColumns),
