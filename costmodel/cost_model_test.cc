@@ -152,6 +152,15 @@ TEST(XgbModelTest, ACorrectionReplacesWhatWasSaidBefore) {
   EXPECT_EQ(told->Predict(Programs(right)), corrected->Predict(Programs(right)));
 }
 
+TEST(XgbModelTest, RowsOfSamplesArePacked) {
+  Rng rng(29);
+  const auto samples = SyntheticSamples(rng, 40);
+  auto model = NewXgb();
+  ASSERT_OK(model->Update(samples));
+  for (const Sample& sample : samples)
+    EXPECT_EQ(sample.rows.use_count(), 1) << "the model holds the rows";
+}
+
 TEST(XgbModelTest, WaitsForEnoughSamples) {
   Rng rng(6);
   auto model = NewXgb();

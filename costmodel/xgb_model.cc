@@ -35,6 +35,11 @@ class DistinctRows {
   std::vector<const float*> rows_;
 };
 
+bool IsOf(const std::weak_ptr<const FloatMatrix>& given,
+          const std::shared_ptr<const FloatMatrix>& rows) {
+  return !given.owner_before(rows) && !rows.owner_before(given);
+}
+
 }  // namespace
 
 XgbModel::XgbModel(const XgbOptions& options) : options_(options) {
@@ -71,7 +76,7 @@ void XgbModel::Publish(Forest forest) {
 // ---- learning -------------------------------------------------------------------------------
 
 Status XgbModel::Check(const std::vector<Sample>& samples) const {
-  int columns = samples_.empty() ? 0 : samples_[0].sample.rows->columns();
+  int columns = columns_;
   if (const auto current = forest(); current != nullptr) columns = current->columns();
   for (const Sample& sample : samples) {
     if (sample.rows == nullptr) return InvalidArgument("a sample without feature rows");
@@ -96,22 +101,31 @@ Status XgbModel::Check(const std::vector<Sample>& samples) const {
   return OkStatus();
 }
 
+void XgbModel::Keep(const Sample& sample) {
+  if (sample.cost_s.has_value()) {
+    double& best = best_cost_s_.try_emplace(sample.task, *sample.cost_s).first->second;
+    best = std::min(best, *sample.cost_s);
+  }
+  ++(sample.prior ? prior_seen_ : seen_);
+  columns_ = sample.rows->columns();
+  samples_.push_back({.rows = packers_[sample.task].Pack(*sample.rows),
+                      .given = sample.rows,
+                      .task = sample.task,
+                      .cost_s = sample.cost_s,
+                      .prior = sample.prior,
+                      .estimates = Estimates(*sample.rows)});
+}
+
 Status XgbModel::Update(std::vector<Sample> samples) {
   std::lock_guard lock(update_mutex_);
   KILN_RETURN_IF_ERROR(Check(samples));
-  for (Sample& sample : samples) {
+  for (const Sample& sample : samples) {
     if (sample.rows->rows() == 0) continue;  // scores minus infinity, whatever it costs
     if (sample.corrects) {
       Correct(sample);
       continue;
     }
-    if (sample.cost_s.has_value()) {
-      double& best = best_cost_s_.try_emplace(sample.task, *sample.cost_s).first->second;
-      best = std::min(best, *sample.cost_s);
-    }
-    ++(sample.prior ? prior_seen_ : seen_);
-    std::vector<float> estimates = Estimates(*sample.rows);
-    samples_.push_back({std::move(sample), std::move(estimates)});
+    Keep(sample);
   }
   const auto most = static_cast<size_t>(std::max(1, options_.max_samples));
   if (samples_.size() > most) {
@@ -130,9 +144,9 @@ Status XgbModel::Update(std::vector<Sample> samples) {
 
 void XgbModel::Correct(const Sample& correction) {
   std::optional<double> best_s;
-  for (auto& [sample, estimates] : samples_) {
+  for (Known& sample : samples_) {
     if (sample.task != correction.task) continue;
-    if (sample.rows == correction.rows) sample.cost_s = correction.cost_s;
+    if (IsOf(sample.given, correction.rows)) sample.cost_s = correction.cost_s;
     if (sample.cost_s && (!best_s || *sample.cost_s < *best_s)) best_s = sample.cost_s;
   }
   if (best_s.has_value()) best_cost_s_[correction.task] = *best_s;
@@ -145,15 +159,18 @@ Status XgbModel::Train(bool full) {
   bool only_prior = true;
   std::vector<std::vector<float>> relative;  // relative to the best of the task, as targets are
   relative.reserve(samples_.size());
-  for (const auto& [sample, estimates] : samples_) {
+  std::vector<FloatMatrix> rows;
+  rows.reserve(samples_.size());
+  for (const Known& sample : samples_) {
+    rows.push_back(packers_.at(sample.task).Unpack(sample.rows));
     // The share of the best throughput of its task; 0 for a failure.
     const auto best = best_cost_s_.find(sample.task);
     const double throughput = sample.cost_s ? best->second / *sample.cost_s : 0;
-    relative.push_back(estimates);
+    relative.push_back(sample.estimates);
     // If all programs of a task have failed, any time serves as the unit.
     const double unit_s = best != best_cost_s_.end() ? best->second : kAnyTime_s;
     for (float& estimate : relative.back()) estimate -= static_cast<float>(std::log(unit_s));
-    packs.push_back({.rows = sample.rows.get(),
+    packs.push_back({.rows = &rows.back(),
                      .throughput = static_cast<float>(throughput),
                      .weight = static_cast<float>(std::max(throughput, options_.min_weight)),
                      .estimates = relative.back()});
@@ -164,7 +181,7 @@ Status XgbModel::Train(bool full) {
   if (!only_prior && prior_weight > options_.prior_weight) {
     const double less = options_.prior_weight / prior_weight;
     for (size_t i = 0; i < packs.size(); ++i) {
-      if (samples_[i].sample.prior) packs[i].weight *= static_cast<float>(less);
+      if (samples_[i].prior) packs[i].weight *= static_cast<float>(less);
     }
   }
   BoostOptions boost = options_.boost;
@@ -259,9 +276,9 @@ Status XgbModel::Load(std::string_view bytes) {
   std::lock_guard lock(update_mutex_);
   KILN_ASSIGN_OR_RETURN(const SavedModel saved, Unseal(bytes, kind(), options_.feature_version));
   KILN_ASSIGN_OR_RETURN(Forest loaded, Forest::Load(saved.body));
-  if (!samples_.empty() && samples_[0].sample.rows->columns() != loaded.columns()) {
+  if (!samples_.empty() && columns_ != loaded.columns()) {
     return FailedPrecondition("the saved cost model has {} columns, the samples have {}",
-                              loaded.columns(), samples_[0].sample.rows->columns());
+                              loaded.columns(), columns_);
   }
   Publish(std::move(loaded));
   seen_at_full_ = std::max(seen_at_full_, saved.samples);

@@ -2,14 +2,18 @@
 // throughput relative to the best of its task as the sum of its rows (Ansor, OSDI 2020), or they
 // correct the estimates of another model, which does not learn. boost_input.h has both losses.
 //
-// The model keeps its samples. When their number has grown by much, it trains anew; in between it
-// adds a few trees to those that it has: see XgbOptions.
+// The model keeps its samples, with packed rows (base/numbers/packed_rows.h). When their number has
+// grown by much, it trains anew; in between it adds a few trees to those that it has: see
+// XgbOptions.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
+#include "base/numbers/packed_rows.h"
 #include "costmodel/boost.h"
 #include "costmodel/cost_model.h"
 
@@ -57,14 +61,20 @@ class XgbModel final : public CostModel {
   Status Load(std::string_view bytes) override;
 
  private:
-  // A sample that is kept, and the estimates of its rows.
+  // The part of a sample that the model keeps.
   struct Known {
-    Sample sample;
-    std::vector<float> estimates;  // logarithms of seconds
+    PackedRows rows;
+    // Tells the sample of a correction, whose sender still holds the rows.
+    std::weak_ptr<const FloatMatrix> given;
+    uint64_t task = 0;
+    std::optional<double> cost_s = {};
+    bool prior = false;
+    std::vector<float> estimates;  // of the rows: logarithms of seconds
   };
 
   std::string_view kind() const;
   Status Check(const std::vector<Sample>& samples) const;
+  void Keep(const Sample& sample);
   // Log seconds; empty without estimates.
   std::vector<float> Estimates(const FloatMatrix& program) const;
   void Correct(const Sample& correction);
@@ -75,6 +85,8 @@ class XgbModel final : public CostModel {
   const XgbOptions options_;
   mutable std::mutex update_mutex_;  // one Update or Load at a time; guards the members below
   std::vector<Known> samples_;
+  int columns_ = 0;                                   // of the samples
+  std::unordered_map<uint64_t, RowsPacker> packers_;  // key: task
   std::unordered_map<uint64_t, double> best_cost_s_;  // key: task
   uint64_t prior_seen_ = 0;                           // number of prior samples ever given
   uint64_t seen_ = 0;                                 // number of other samples ever given

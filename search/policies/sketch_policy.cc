@@ -41,6 +41,14 @@ int SlotsOfSmallSpace(const Parameters& parameters, int population, size_t state
   return static_cast<int>(std::min<int64_t>(population, slots));
 }
 
+// Returns the number of measured schedules that are of use: so many begin a generation.
+size_t MostMeasured(const Parameters& parameters) {
+  const double of_generation =
+      parameters.evolutionary_search_population * parameters.sample_init_use_measured_ratio;
+  return std::max({static_cast<size_t>(kMostMeasured), static_cast<size_t>(of_generation),
+                   static_cast<size_t>(parameters.max_elites)});
+}
+
 std::unique_ptr<Policy> Make(const Task& task, Parameters parameters, uint64_t seed,
                              const PolicyOptions& options) {
   SketchPolicyOptions sketch{.models = options.models,
@@ -81,9 +89,9 @@ SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t see
       parameters_(std::move(parameters)),
       seed_(seed),
       options_(std::move(options)),
-      sample_task_(SampleTask(task)) {
-  sketches_ = GenerateSketches({task_, parameters_, options_.rules});
-}
+      sample_task_(SampleTask(task)),
+      sketches_(GenerateSketches({task_, parameters_, options_.rules})),
+      measured_(MostMeasured(parameters_), static_cast<int>(sketches_.size()) * kUnitKinds) {}
 
 const costmodel::CostModel* SketchPolicy::Ranker() const {
   const bool learned = options_.models.learned != nullptr && options_.models.learned->trained();
@@ -201,21 +209,12 @@ void SketchPolicy::PreferGainPerSecond(size_t best, std::vector<Individual>& ran
   ranked = std::move(ordered);
 }
 
-std::vector<Individual> SketchPolicy::Elites(size_t most) const {
-  return {measured_.begin(),
-          measured_.begin() + static_cast<std::ptrdiff_t>(std::min(most, measured_.size()))};
-}
-
 // The niches of a sketch share its quota.
 DiversityQuotas SketchPolicy::QuotasOf(int n, std::span<const Individual> ranked) const {
   const size_t niches = sketches_.size() * kUnitKinds;
-  std::vector<int> measured(niches), kinds(sketches_.size());
+  std::vector<int> kinds(sketches_.size());
   std::vector<bool> is_there(niches);
-  std::vector<double> best_s(niches);
-  for (const Individual& individual : measured_) {  // the fastest first
-    const std::optional<int> niche = individual.niche();
-    if (niche && measured[*niche]++ == 0) best_s[*niche] = individual.cost_s.value();
-  }
+  const std::vector<double> best_s = measured_.BestOfNiches();
   for (const Individual& individual : ranked) {
     const std::optional<int> niche = individual.niche();
     if (!niche || is_there[*niche]) continue;
@@ -226,12 +225,13 @@ DiversityQuotas SketchPolicy::QuotasOf(int n, std::span<const Individual> ranked
   DiversityQuotas quotas{.same_rows = measured_rows_};
   for (size_t i = 0; i < niches; ++i) {
     const int others = std::max(1, kinds[i / kUnitKinds]);
-    const bool is_judged = measured[i] >= CeilDiv(enough, others);
+    const int measured = measured_.count_of_niche(static_cast<int>(i));
+    const bool is_judged = best_s[i] > 0 && measured >= CeilDiv(enough, others);
     double least = parameters_.least_sketch_share / others, most = 1;
     if (is_judged) {
-      const double speed = measured_[0].cost_s.value() / best_s[i];
+      const double speed = measured_.best_s() / best_s[i];
       least *= std::pow(speed, 3);
-      if (measured[i] >= parameters_.sketch_limited_trials && speed < parameters_.slow_sketch_speed)
+      if (measured >= parameters_.sketch_limited_trials && speed < parameters_.slow_sketch_speed)
         most = std::max(least, parameters_.slow_sketch_share *
                                    std::pow(speed / parameters_.slow_sketch_speed, 10));
     }
@@ -254,16 +254,24 @@ std::vector<Individual> SketchPolicy::RankByPace(const costmodel::CostModel& mod
   return ranked;
 }
 
+std::vector<Individual> SketchPolicy::TakeReserve() {
+  std::vector<Individual> taken;
+  taken.reserve(reserve_.size());
+  for (const KeptSchedule& kept : reserve_) taken.push_back(packer_.Unpack(kept));
+  reserve_.clear();
+  return taken;
+}
+
 std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, int n,
                                            const Workers& workers,
                                            const std::vector<Individual>& drawn) {
   const int population = StatesOf(parameters_.evolutionary_search_population, n);
-  std::vector<Individual> first =
-      Elites(static_cast<size_t>(population * parameters_.sample_init_use_measured_ratio));
+  std::vector<Individual> first = measured_.Fastest(
+      static_cast<size_t>(population * parameters_.sample_init_use_measured_ratio), true);
   first.insert(first.end(), drawn.begin(), drawn.end());
-  first.insert(first.end(), std::make_move_iterator(reserve_.begin()),
-               std::make_move_iterator(reserve_.end()));
-  reserve_.clear();
+  std::vector<Individual> reserve = TakeReserve();
+  first.insert(first.end(), std::make_move_iterator(reserve.begin()),
+               std::make_move_iterator(reserve.end()));
   FillScores(model, first, report_);
 
   const bool small = static_cast<int>(drawn.size()) < parameters_.sample_init_min_population;
@@ -276,10 +284,10 @@ std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, in
                              .keep = n + parameters_.sample_init_population,
                              .seed = SplitSeed(~seed_, static_cast<uint64_t>(report_.round))};
   // Few results have few elites: a tenth of the measured schedules.
-  const size_t elites =
-      std::min(static_cast<size_t>(parameters_.max_elites),
-               std::max(measured_.size() / 10, static_cast<size_t>(parameters_.min_elites)));
-  return Evolve(input, std::move(first), Elites(elites), known_, report_);
+  const int64_t elites = std::min<int64_t>(
+      parameters_.max_elites, std::max<int64_t>(measured_.count() / 10, parameters_.min_elites));
+  return Evolve(input, std::move(first), measured_.Fastest(static_cast<size_t>(elites), false),
+                known_, report_);
 }
 
 std::optional<Individual> SketchPolicy::Transferred(const Observation& of_another) const {
@@ -311,7 +319,7 @@ void SketchPolicy::Suggest(std::span<const Observation> of_another) {
 }
 
 bool SketchPolicy::IsFasterThanOwn(double cost_s) const {
-  return measured_.empty() || cost_s < *measured_[0].cost_s;
+  return measured_.empty() || cost_s < measured_.best_s();
 }
 
 void SketchPolicy::ProposeTransferred(int n, const Workers& workers, Hashes& chosen,
@@ -332,7 +340,7 @@ void SketchPolicy::ProposeTransferred(int n, const Workers& workers, Hashes& cho
   for (size_t i = 0; i < individuals.size(); ++i) {
     Individual& individual = individuals[i];
     if (static_cast<int>(candidates.size()) >= most || !IsFasterThanOwn(costs_s[i])) {
-      reserve_.push_back(std::move(individual));
+      reserve_.push_back(packer_.Pack(std::move(individual)));
     } else if (chosen.insert(individual.hash).second) {
       Accept(individual, 0, candidates);
     }
@@ -373,9 +381,10 @@ std::vector<const Individual*> SketchPolicy::ProbedElites() const {
   std::vector<const Individual*> elites;
   Hashes shapes;
   std::vector<int> of_sketch(sketches_.size());
-  for (const Individual& individual : measured_) {
+  for (const KeptSchedule& kept : measured_.fastest()) {
+    const Individual& individual = kept.individual;
     if (std::ssize(elites) == parameters_.probed_elites ||
-        *individual.cost_s > parameters_.probed_within * *measured_[0].cost_s)
+        *individual.cost_s > parameters_.probed_within * measured_.best_s())
       break;
     if (!individual.sketch || of_sketch[*individual.sketch] == parameters_.probed_per_sketch)
       continue;
@@ -434,6 +443,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   if (n <= 0) return std::vector<Candidate>();
   if (task_.stop.stop_requested()) return Cancelled("stopped");
   Train();
+  measured_.Pack();
   LearnBuilds();
   const costmodel::CostModel* ranker = Ranker();
   const Workers workers(task_, options_.features, options_.threads);
@@ -443,7 +453,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   ProposeTransferred(n, workers, chosen, candidates);
   n -= static_cast<int>(candidates.size());
   Hashes seen = known_;
-  for (const Individual& individual : reserve_) seen.insert(individual.hash);
+  for (const KeptSchedule& kept : reserve_) seen.insert(kept.individual.hash);
   const int population =
       std::min(parameters_.sample_init_population, parameters_.evolutionary_search_population);
   const int wanted = ranker == nullptr ? n : std::max(n, StatesOf(population, n));
@@ -481,7 +491,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
       if (left() > 0) {
         Accept(ranked[i], ranks[i], candidates);
       } else if (static_cast<int>(reserve_.size()) < parameters_.sample_init_population) {
-        reserve_.push_back(std::move(ranked[i]));
+        reserve_.push_back(packer_.Pack(std::move(ranked[i])));
       }
     }
   } else {
@@ -504,38 +514,32 @@ costmodel::Sample SketchPolicy::SampleOf(const Individual& individual) const {
   return sample;
 }
 
-// A failed individual only teaches the model.
-void SketchPolicy::Remember(Individual individual) {
-  pending_.push_back(SampleOf(individual));
-  ++own_results_;
-  ++measured_rows_[RowsHash(individual)];
-  if (individual.cost_s.has_value()) AddMeasured(std::move(individual));
+void SketchPolicy::Tell(costmodel::Sample sample) {
+  if (options_.models.learned != nullptr) pending_.push_back(std::move(sample));
 }
 
-// Keeps measured_ sorted.
-void SketchPolicy::AddMeasured(Individual individual) {
-  const auto place = std::upper_bound(
-      measured_.begin(), measured_.end(), individual,
-      [](const Individual& a, const Individual& b) { return a.cost_s < b.cost_s; });
-  measured_.insert(place, std::move(individual));
+// A failed individual only teaches the model.
+void SketchPolicy::Remember(Individual individual) {
+  Tell(SampleOf(individual));
+  ++own_results_;
+  ++measured_rows_[RowsHash(individual)];
+  if (individual.cost_s.has_value()) measured_.Add(std::move(individual));
 }
 
 void SketchPolicy::Correct(const Observation& observation) {
-  const auto found = std::find_if(measured_.begin(), measured_.end(), [&](const Individual& known) {
-    return known.hash == observation.candidate.hash;
-  });
-  if (found == measured_.end()) return;
-  Individual individual = std::move(*found);
-  measured_.erase(found);
+  std::optional<Individual> found = measured_.Take(observation.candidate.hash);
+  if (!found) return;
+  Individual individual = *std::move(found);
   individual.cost_s = CostOf(observation);
   const auto untold = std::ranges::find(pending_, individual.rows, &costmodel::Sample::rows);
   if (untold != pending_.end()) {
     untold->cost_s = individual.cost_s;
   } else {
-    pending_.push_back(SampleOf(individual));
-    pending_.back().corrects = true;
+    costmodel::Sample correction = SampleOf(individual);
+    correction.corrects = true;
+    Tell(std::move(correction));
   }
-  if (individual.cost_s.has_value()) AddMeasured(std::move(individual));
+  if (individual.cost_s.has_value()) measured_.Add(std::move(individual));
 }
 
 void SketchPolicy::Observe(std::span<const Observation> observations) {
@@ -557,7 +561,8 @@ void SketchPolicy::Observe(std::span<const Observation> observations) {
                          .earlier = o.record > 0};
     individual.cost_s = CostOf(o);
     build_limit_.Note(o.awaited_build_s);
-    if (o.awaited_build_s.has_value() && individual.rows != nullptr)
+    // Only the candidates of a GPU are chosen by their builds.
+    if (task_.target.is_gpu() && o.awaited_build_s.has_value() && individual.rows != nullptr)
       built_.push_back({individual.rows, *o.awaited_build_s});
     individuals.push_back(std::move(individual));
   }

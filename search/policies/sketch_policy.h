@@ -32,6 +32,7 @@
 #include "search/evolution/evaluate.h"
 #include "search/evolution/individual.h"
 #include "search/policies/build_choice.h"
+#include "search/policies/kept_schedules.h"
 #include "search/policies/policy.h"
 #include "search/space/parameters.h"
 #include "search/space/sketch.h"
@@ -59,6 +60,8 @@ inline constexpr int kCpuResultsForHalfOfStates = 128, kCpuResultsForAllStates =
 // But it looks at no fewer than so many states of a generation for each candidate, if there are so
 // many.
 inline constexpr int kLeastStatesOfCandidate = 8;
+// So many measured schedules are kept as parents and neighbours, the fastest ones.
+inline constexpr int kMostMeasured = 512;
 // One in so many of the candidates that are chosen by score is chosen whatever its build costs.
 inline constexpr int kShareOfBest = 8;
 
@@ -110,13 +113,14 @@ class SketchPolicy final : public Policy {
   double ShareByChance(const costmodel::CostModel* ranker) const;
   // Draws random schedules that are not in `seen`, with rows.
   std::vector<Individual> Draw(int count, int max_rejected, const Workers& workers, Hashes& seen);
+  // Takes the schedules that are left over from earlier rounds, with rows.
+  std::vector<Individual> TakeReserve();
   // Ranks all schedules that may be proposed, the best first. `drawn` are the draws of this round.
   std::vector<Individual> Rank(const costmodel::CostModel& model, int n, const Workers& workers,
                                const std::vector<Individual>& drawn);
   // Does the same with respect to builds, where these are the limit. Scores are those of `model`.
   std::vector<Individual> RankByPace(const costmodel::CostModel& model, int n,
                                      const Workers& workers, const std::vector<Individual>& drawn);
-  std::vector<Individual> Elites(size_t most) const;
   // Returns the smallest and largest number of candidates that each niche gets in a round of n. The
   // slower the best measured schedule of a niche, the fewer it gets.
   DiversityQuotas QuotasOf(int n, std::span<const Individual> ranked) const;
@@ -137,9 +141,10 @@ class SketchPolicy final : public Policy {
                           std::vector<Candidate>& candidates);
   void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);
   void Remember(Individual individual);
+  // Has the model learn the sample in the next Propose, if there is one that learns.
+  void Tell(costmodel::Sample sample);
   // Returns what the model learns of a measured schedule.
   costmodel::Sample SampleOf(const Individual& individual) const;
-  void AddMeasured(Individual individual);
   void Correct(const Observation& observation);
 
   const Task& task_;
@@ -150,9 +155,10 @@ class SketchPolicy final : public Policy {
   std::vector<Sketch> sketches_;
   Hashes known_;                                        // proposed or observed
   std::unordered_map<uint64_t, Individual> in_flight_;  // proposed, not observed
-  std::vector<Individual> measured_;                    // valid ones, the fastest first
+  MeasuredSchedules measured_;                          // valid ones
   std::unordered_map<uint64_t, int> measured_rows_;     // key: RowsHash
-  std::vector<Individual> reserve_;                     // ranked in earlier rounds, not proposed
+  SchedulePacker packer_;                               // of reserve_
+  std::vector<KeptSchedule> reserve_;                   // ranked in earlier rounds, not proposed
   std::vector<Transfer> transferred_;                   // from other tasks, not proposed
   // Hashes of other tasks' schedules that were suggested.
   Hashes suggested_;

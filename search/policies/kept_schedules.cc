@@ -1,0 +1,91 @@
+#include "search/policies/kept_schedules.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace kiln::search {
+
+KeptSchedule SchedulePacker::Pack(Individual individual) {
+  KeptSchedule kept{.individual = std::move(individual), .rows = {}};
+  PackRows(kept);
+  return kept;
+}
+
+void SchedulePacker::PackRows(KeptSchedule& kept) {
+  kept.rows = rows_.Pack(*kept.individual.rows);
+  kept.individual.rows.reset();
+}
+
+Individual SchedulePacker::Unpack(const KeptSchedule& kept) const {
+  Individual individual = kept.individual;
+  if (individual.rows == nullptr)
+    individual.rows = std::make_shared<const FloatMatrix>(rows_.Unpack(kept.rows));
+  return individual;
+}
+
+MeasuredSchedules::MeasuredSchedules(size_t most, int niches)
+    : most_(std::max(most, kHeld)), niches_(static_cast<size_t>(niches)) {}
+
+void MeasuredSchedules::Add(Individual individual) {
+  ++count_;
+  if (const std::optional<int> niche = individual.niche()) ++niches_[static_cast<size_t>(*niche)];
+  const auto place = std::upper_bound(kept_.begin(), kept_.end(), individual.cost_s,
+                                      [](std::optional<double> cost_s, const KeptSchedule& other) {
+                                        return cost_s < other.individual.cost_s;
+                                      });
+  kept_.insert(place, {.individual = std::move(individual), .rows = {}});
+  if (kept_.size() > most_) DropOne();
+}
+
+void MeasuredSchedules::DropOne() {
+  std::vector<int> kept_of(niches_.size());
+  for (const KeptSchedule& kept : kept_) {
+    if (const std::optional<int> niche = kept.individual.niche())
+      ++kept_of[static_cast<size_t>(*niche)];
+  }
+  for (size_t i = kept_.size(); i-- > 0;) {
+    const std::optional<int> niche = kept_[i].individual.niche();
+    if (niche && kept_of[static_cast<size_t>(*niche)] == 1) continue;
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
+}
+
+std::optional<Individual> MeasuredSchedules::Take(uint64_t hash) {
+  const auto found = std::ranges::find_if(
+      kept_, [&](const KeptSchedule& kept) { return kept.individual.hash == hash; });
+  if (found == kept_.end()) return std::nullopt;
+  Individual individual = packer_.Unpack(*found);
+  kept_.erase(found);
+  --count_;
+  if (const std::optional<int> niche = individual.niche()) --niches_[static_cast<size_t>(*niche)];
+  return individual;
+}
+
+void MeasuredSchedules::Pack() {
+  for (size_t i = kHeld; i < kept_.size(); ++i) {
+    if (kept_[i].individual.rows != nullptr) packer_.PackRows(kept_[i]);
+  }
+}
+
+std::vector<double> MeasuredSchedules::BestOfNiches() const {
+  std::vector<double> best_s(niches_.size());
+  for (const KeptSchedule& kept : kept_) {
+    const std::optional<int> niche = kept.individual.niche();
+    if (!niche) continue;
+    double& best = best_s[static_cast<size_t>(*niche)];
+    if (best == 0) best = *kept.individual.cost_s;
+  }
+  return best_s;
+}
+
+std::vector<Individual> MeasuredSchedules::Fastest(size_t most, bool with_rows) const {
+  std::vector<Individual> fastest;
+  fastest.reserve(std::min(most, kept_.size()));
+  for (size_t i = 0; i < std::min(most, kept_.size()); ++i)
+    fastest.push_back(with_rows ? packer_.Unpack(kept_[i]) : kept_[i].individual);
+  return fastest;
+}
+
+}  // namespace kiln::search
