@@ -189,6 +189,7 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   const v1::TuneOptions& options = job.spec.options();
   KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store_.RecordsOfJob(job_.id, 0));
   JobHistory history = HistoryOf(job_.id, records, device.tasks);
+  std::vector<std::string> tuners_before = tuners_.Get();
   KILN_ASSIGN_OR_RETURN(const std::vector<store::TaskRow> rows, TakeKnown(job, device));
   const auto known = static_cast<uint32_t>(std::min<uint64_t>(KnownTrials(rows), options.trials()));
   if (history.trials == 0 && known > 0 && known == options.trials()) {
@@ -203,7 +204,7 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   KILN_ASSIGN_OR_RETURN(JobSearch search, MakeJobSearch(job, device, history, start, models,
                                                         served_.get(), samples, rows));
   search.options.trials = options.trials() - known;
-  SharedSearch shared = ShareSearch(job, device, start, rows);
+  SharedSearch shared = ShareSearch(job, device, start, rows, std::move(tuners_before));
   search.options.others = &shared;
   if (history.trials > 0) {
     LogInfo("job {} goes on after {} of {} trials", job_.id, history.trials, options.trials());
@@ -258,13 +259,15 @@ StatusOr<std::vector<store::TaskRow>> JobRun::TakeKnown(const CheckedJob& job,
 }
 
 SharedSearch JobRun::ShareSearch(const CheckedJob& job, const LeasedDevice& device,
-                                 const WarmStart& start, const std::vector<store::TaskRow>& rows) {
+                                 const WarmStart& start, const std::vector<store::TaskRow>& rows,
+                                 std::vector<std::string> tuners_before) {
   return SharedSearch({.id = job_.id,
                        .job = &job,
                        .tasks = device.tasks,
                        .device = device.lease.worker().device(),
                        .tuners = &tuners_,
-                       .rows = rows},
+                       .rows = rows,
+                       .tuners_before = std::move(tuners_before)},
                       start, store_,
                       [this](std::vector<LiveStatus::Known> known, std::vector<std::string> by) {
                         status_.SetShared(std::move(known), std::move(by));

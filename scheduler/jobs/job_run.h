@@ -118,7 +118,8 @@ class JobRun {
                                                   const LeasedDevice& device);
   // Returns the job's part in the tasks that other jobs tune, too. The arguments outlive it.
   SharedSearch ShareSearch(const CheckedJob& job, const LeasedDevice& device,
-                           const WarmStart& start, const std::vector<store::TaskRow>& rows);
+                           const WarmStart& start, const std::vector<store::TaskRow>& rows,
+                           std::vector<std::string> tuners_before);
   StatusOr<WarmStart> StartWarm(const CheckedJob& job, const LeasedDevice& device,
                                 const search::Models& models);
   // Runs the job from its first trial to the end of the final race.

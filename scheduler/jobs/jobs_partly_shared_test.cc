@@ -103,18 +103,18 @@ TEST_P(PartlySharedTest, ATaskOfTwoJobsThatRunAtOnceIsTunedOnce) {
 
 TEST_P(PartlySharedTest, TheResultsOfTheOtherJobAreSeenAsTheyCome) {
   FakeBuilder builder;
-  std::atomic<int> held_size{16};
-  FakeRunner runner(HeldBy(held_size));
+  std::atomic<bool> hold{true};
+  FakeRunner runner(HeldBut64(hold));
   ServeMany(builder, runner);
   const std::string first = Submit(JobOf({64, 48}, 60));
   ASSERT_TRUE(Eventually([&] { return TrialsOf(first, 0) > 0; }));
   const std::string second = Submit(JobOf({64, 16}, 40));
-  // The first job may have ended before the second one has its device.
+  // The first job waits for its other task, so it can't end before the second one has seen it.
   EXPECT_TRUE(Eventually([&] {
     const v1::TaskStatus task = Status(second).tasks(0);
     return task.known_record_id() != 0 && task.best_record_id() == task.known_record_id();
   }));
-  held_size = 0;
+  hold = false;
   for (const std::string& id : {first, second}) {
     ASSERT_TRUE(Ends(id));
     ExpectResults(id);

@@ -29,9 +29,12 @@ SharedSearch::SharedSearch(Job job, const WarmStart& start, store::Store& store,
 
 StatusOr<search::NewsOfOthers> SharedSearch::Take() {
   search::NewsOfOthers news;
-  if (!begun_) KILN_RETURN_IF_ERROR(AddBestOfKnown(news.results));
   std::vector<std::string> tuners = job_.tuners->Get();
   tuners.resize(tasks_.size());
+  if (!begun_) {
+    KILN_RETURN_IF_ERROR(TakeEndedBeforeBegin(tuners));
+    KILN_RETURN_IF_ERROR(AddBestOfKnown(news.results));
+  }
   const auto has_changed = [&](size_t i) {
     const std::optional<JobResults>& other = tasks_[i].other;
     return tuners[i] != (other.has_value() ? other->job_id() : "");
@@ -47,6 +50,14 @@ StatusOr<search::NewsOfOthers> SharedSearch::Take() {
   news.tuned_by = TunedByNow();
   news.trials = TrialsNow();
   return news;
+}
+
+Status SharedSearch::TakeEndedBeforeBegin(const std::vector<std::string>& tuners) {
+  std::vector<bool> ended(tasks_.size());
+  const size_t count = std::min(ended.size(), job_.tuners_before.size());
+  for (size_t i = 0; i < count; ++i)
+    ended[i] = !job_.tuners_before[i].empty() && tuners[i] != job_.tuners_before[i];
+  return std::ranges::find(ended, true) == ended.end() ? OkStatus() : TakeEnded(ended);
 }
 
 Status SharedSearch::Change(std::vector<std::string> tuners,

@@ -67,7 +67,7 @@ class SharedSearchTest : public testing::Test {
     ASSERT_OK(store_->AddRecord(record).status());
   }
 
-  std::unique_ptr<SharedSearch> Begin() {
+  std::unique_ptr<SharedSearch> Begin(std::vector<std::string> tuners_before = {}) {
     auto rows = store_->TasksOfJob("mine");
     EXPECT_OK(rows);
     return std::make_unique<SharedSearch>(
@@ -76,7 +76,8 @@ class SharedSearchTest : public testing::Test {
                           .tasks = tasks_,
                           .device = kDevice,
                           .tuners = &tuners_,
-                          .rows = *rows},
+                          .rows = *rows,
+                          .tuners_before = std::move(tuners_before)},
         start_, *store_,
         [this](std::vector<LiveStatus::Known> known, std::vector<std::string> tuned_by) {
           known_ = std::move(known);
@@ -167,6 +168,20 @@ TEST_F(SharedSearchTest, TheTrialsOfAJobThatSucceedsCount) {
   EXPECT_FALSE(again.results[0].is_new);
   EXPECT_THAT(again.tuned_by, ElementsAre(TunedBy::kNobody, TunedBy::kThisSearch));
   EXPECT_EQ(again.trials, 10u);
+}
+
+// The other job still ran when it was looked up what is known, and has ended since.
+TEST_F(SharedSearchTest, TheTrialsOfAJobThatSucceedsBeforeTheSearchBeginsCount) {
+  for (uint32_t trial = 0; trial < 15; ++trial) AddTrial("other", 0, trial, 1e-3 + 1e-5 * trial);
+  tuners_.Set({"", ""});
+  const auto search = Begin({"other", ""});
+  ASSERT_OK(store_->UpdateJobState("other", store::JobState::kSucceeded, "", 2));
+  const search::NewsOfOthers news = Take(*search);
+  EXPECT_THAT(CostsOf(news), ElementsAre(std::pair(0, 1e-3)));
+  EXPECT_THAT(news.tuned_by, ElementsAre(TunedBy::kNobody, TunedBy::kThisSearch));
+  EXPECT_EQ(news.trials, 10u);
+  ASSERT_OK_AND_ASSIGN(const auto rows, store_->TasksOfJob("mine"));
+  EXPECT_EQ(KnownRemark(rows), "known: 10 trials of job other");
 }
 
 TEST_F(SharedSearchTest, FewTrialsOfAJobThatSucceedsAreAddedTo) {
