@@ -13,6 +13,9 @@ namespace {
 
 // Few samples are enough, because the model only corrects estimates.
 constexpr int kFewSamples = 16;
+// The rounds of a job of many tasks are short, and all of them teach one model. It does not rank
+// better if it is trained twice as often (docs/experiments/search.md).
+constexpr double kStepGrowth = 0.1;
 
 // `more` are parameters besides those that the model was trained with.
 StatusOr<TrainedModel> Open(const costmodel::ModelFile& file, uint64_t seed,
@@ -76,12 +79,14 @@ StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
     // The blended model needs scores of one unit.
     if (!trained.gives_seconds()) return models;
   } else {
+    std::map<std::string, double> parameters = options.parameters;
+    parameters.try_emplace("step_growth", kStepGrowth);
     KILN_ASSIGN_OR_RETURN(
         models.learned,
         costmodel::MakeCostModel(kind->learned_model, {.seed = seed,
                                                        .feature_version = features::kFeatureVersion,
                                                        .min_samples = kFewSamples,
-                                                       .parameters = options.parameters,
+                                                       .parameters = std::move(parameters),
                                                        .estimate = models.prior,
                                                        .stop = stop}));
   }
