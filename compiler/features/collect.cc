@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "compiler/instructions/computed_factor.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::features {
@@ -185,9 +186,7 @@ class Collector {
     const ir::Hints& hints = program_.stages[static_cast<size_t>(s->stage)].hints;
     if (!record_.gpu || hints[ir::Hint::kMatrixUnit] == 0) return nullptr;
     const ir::Expr product = instructions::AddedBy(s);
-    if (product == nullptr) return nullptr;
-    const auto factors = instructions::MatrixFactorsOf(product);
-    return factors ? factors->unit : nullptr;
+    return product == nullptr ? nullptr : instructions::UnitOf(product);
   }
 
   void AddStore(Stmt s) {

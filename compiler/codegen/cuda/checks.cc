@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/cuda/shared.h"
 #include "compiler/instructions/bulk_copy.h"
+#include "compiler/instructions/computed_factor.h"
 #include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/target/math.h"
@@ -31,8 +32,9 @@ void FindMatrixUnits(const ir::Program& program, Stmt stmt,
                      std::set<const instructions::MatrixUnit*>& units) {
   if (stmt->kind == StmtKind::kStore && instructions::UsesMatrixUnits(program, stmt)) {
     const Expr product = instructions::AddedBy(stmt);
-    const auto factors = product == nullptr ? std::nullopt : instructions::MatrixFactorsOf(product);
-    if (factors) units.insert(factors->unit);
+    const instructions::MatrixUnit* const unit =
+        product == nullptr ? nullptr : instructions::UnitOf(product);
+    if (unit != nullptr) units.insert(unit);
   }
   for (Stmt child : stmt->children()) FindMatrixUnits(program, child, units);
 }

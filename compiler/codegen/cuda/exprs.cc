@@ -51,6 +51,18 @@ std::string IntText(int64_t value) {
                                                 : fmt::format("{}", value);
 }
 
+// A byte becomes the last bits of 2^23, from which the rest is subtracted: conversions are slower
+// than sums. Nothing: it is no integer.
+std::optional<CudaText> ConvertedByte(Type from, const CudaText& byte) {
+  if (from != ir::kInt8 && from != ir::kUInt8) return std::nullopt;
+  const bool is_signed = from == ir::kInt8;
+  return CudaText{
+      fmt::format("__uint_as_float(({} & 0xffu) ^ {}) - {}", Wrap(byte, Precedence::kUnary),
+                  is_signed ? "0x4b000080u" : "0x4b000000u",
+                  is_signed ? "8388736.0f" : "8388608.0f"),
+      Precedence::kSum};
+}
+
 // C computes integers narrower than int as int: the result is brought back.
 CudaText Narrowed(Type type, const CudaText& text) {
   if (!type.is_int() || type.bits >= 32) return text;
@@ -327,6 +339,14 @@ CudaText CudaExprs::PrintChoice(Expr e, PrintFn print_side) {
   return {fmt::format("{} ? {} : {}", Wrap(c, kOr), Wrap(a, kOr), Wrap(b, kOr)), kTernary, is_long};
 }
 
+// Are all values of the integer numbers of the short float, so that no conversion rounds?
+bool CudaExprs::IsExactIn(Type to, Expr integer) {
+  if ((to != ir::kFloat16 && to != ir::kBFloat16) || !integer->type.is_int()) return false;
+  const int64_t most = to == ir::kFloat16 ? 2048 : 256;
+  const Interval range = RangeOf(integer);
+  return range.lo >= -most && range.hi <= most;
+}
+
 // A value of another type as a short float in memory.
 std::string CudaExprs::PrintShort(Type to, Type from, CudaText value) {
   preamble_.Use(to);
@@ -339,6 +359,11 @@ CudaText CudaExprs::PrintCast(Expr e) {
   const CudaText a = Child(e->arg(0));
   if (from == to) return a;
   if (to.is_bool()) return {fmt::format("{} != 0", Wrap(a, kSum)), kEquality};
+  const bool is_exact = IsExactIn(to, e->arg(0));
+  if (e->arg(0)->op == Op::kLoad && from.bits == 8 && (to == ir::kFloat32 || is_exact)) {
+    if (const std::optional<CudaText> converted = ConvertedByte(from, a)) return *converted;
+  }
+  if (is_exact) return {fmt::format("static_cast<float>({})", a.text), kPrimary};
   if (to.is_short_float()) return FromMemory(to, 0, PrintShort(to, from, a));
   if (to == ir::kFloat32 && from.is_short_float()) return a;
   if (to == ir::kIndex && (from.is_int() || from.is_bool())) {

@@ -125,6 +125,7 @@ class CudaExprs {
   CudaText PrintCall(ir::Expr e);
   CudaText PrintLoad(ir::Expr e);
   arith::Interval RangeOf(ir::Expr e);
+  bool IsExactIn(ir::Type to, ir::Expr integer);
   std::string Permuted(const Swizzle& swizzle, const arith::Linear& offset);
 
   const ir::Program& program_;

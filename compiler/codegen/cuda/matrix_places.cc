@@ -45,23 +45,52 @@ void MatrixPlaces::Reset() {
 
 Linear MatrixPlaces::PlaceOf(Expr load, size_t element, const Linear& row, const Linear& column,
                              const Linear& k) {
+  SetPlace(element, row, column, k);
+  return PlaceIn(scope_, program_, swizzles_, load->id, load->args()).offset;
+}
+
+void MatrixPlaces::SetPlace(size_t element, const Linear& row, const Linear& column,
+                            const Linear& k) {
   SetElement(element);
+  scope_.SetValue(tile_.thread, ThreadOf(row, column));
+  const Linear step = known_step_ >= 0    ? arith::Constant(known_step_)
+                      : tile_.steps() > 1 ? scope_.simplifier().Var(step_)
+                                          : arith::Constant(0);
+  scope_.SetValue(tile_.k_loop->var, step * tile_.depth() + k);
+}
+
+// A register has two neighbouring terms of the lower or of the upper half of a step.
+void MatrixPlaces::SetComputed(size_t first, int register_of_tile, int half) {
+  arith::Simplifier& simplifier = scope_.simplifier();
+  const Linear lane = simplifier.Var(lane_), zero = arith::Constant(0);
+  const Linear k = simplifier.FloorMod(lane, kColumns) * 2 +
+                   arith::Constant(register_of_tile * tile_.unit->row_elements() + half);
+  SetPlace(tile_.b.elements[first], zero, simplifier.FloorDiv(lane, 2 * kColumns), k);
+  scope_.SetValue(tile_.b.columns->var, FirstOfComputed());
+}
+
+Linear MatrixPlaces::FirstOfComputed() {
+  arith::Simplifier& simplifier = scope_.simplifier();
+  const Linear lane = simplifier.Var(lane_);
+  return simplifier.FloorMod(simplifier.FloorDiv(lane, kColumns), 2) *
+         static_cast<int64_t>(tile_.b.group / 2);
+}
+
+// The thread of the program that has these rows and columns.
+Linear MatrixPlaces::ThreadOf(const Linear& row, const Linear& column) {
   arith::Simplifier& simplifier = scope_.simplifier();
   if (tile_.order.columns > 1) {
     const Linear warp = simplifier.Var(warp_);
     const Linear warp_row = simplifier.FloorDiv(warp, tile_.order.columns),
                  warp_column = simplifier.FloorMod(warp, tile_.order.columns);
-    return PlaceOfThread(load,
-                         (warp_row * kRows + row) * (kColumns * tile_.order.columns) +
-                             warp_column * kColumns + column,
-                         k);
+    return (warp_row * kRows + row) * (kColumns * tile_.order.columns) + warp_column * kColumns +
+           column;
   }
   Linear rows = row;  // of all warps
   if (tile_.is_warpgroup) rows = rows + simplifier.Var(member_) * kRows;
   if (tile_.has_warps())
     rows = rows + simplifier.Var(warp_) * (tile_.is_warpgroup ? kWarpgroupWarps * kRows : kRows);
-  return PlaceOfThread(
-      load, tile_.order.is_by_column() ? InColumns(rows, column) : rows * kColumns + column, k);
+  return tile_.order.is_by_column() ? InColumns(rows, column) : rows * kColumns + column;
 }
 
 // Groups of threads that share a sum out follow each other: each has four columns of so many threads.
@@ -70,15 +99,6 @@ Linear MatrixPlaces::InColumns(const Linear& row, const Linear& column) {
   const int64_t of_column = tile_.order.rows;
   return simplifier.FloorDiv(row, of_column) * (kColumns * of_column) + column * of_column +
          simplifier.FloorMod(row, of_column);
-}
-
-Linear MatrixPlaces::PlaceOfThread(Expr load, const Linear& thread, const Linear& k) {
-  scope_.SetValue(tile_.thread, thread);
-  const Linear step = known_step_ >= 0    ? arith::Constant(known_step_)
-                      : tile_.steps() > 1 ? scope_.simplifier().Var(step_)
-                                          : arith::Constant(0);
-  scope_.SetValue(tile_.k_loop->var, step * tile_.depth() + k);
-  return PlaceIn(scope_, program_, swizzles_, load->id, load->args()).offset;
 }
 
 Linear MatrixPlaces::RowOf(const MatrixOperand& operand, size_t position) {

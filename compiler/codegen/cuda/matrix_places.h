@@ -41,8 +41,16 @@ struct MatrixOperand {
     // 2*(t/4) and 2*(t/4) + 1, or columns 4*(t%4) to 4*(t%4) + 3 in two tiles.
     kPairs,
     kHeld,  // the first one: each thread has them already (lower/warp_registers.h)
+    // The second one, of 16 bits: each thread computes its own (computed_factor.h). Neighbouring
+    // columns of a thread, of which there are `group`, are of group/2 tiles: the first half of them
+    // are even columns of the instruction, the second half odd ones.
+    kComputed,
   };
+  // The load that tells the columns apart, if the factor is computed.
   ir::Expr load = nullptr;
+  // The value of a computed factor; null: it is the load. The loop over its neighbouring columns.
+  ir::Expr computed = nullptr;
+  ir::Stmt columns = nullptr;
   Reading reading = Reading::kRows;
   // A position is a row or a column of the thread. Each has here the number of the first of the
   // thread's elements there. The elements are numbered as the loops run.
@@ -110,7 +118,16 @@ class MatrixPlaces {
   void SetElement(size_t element);
   void Reset();
 
-  // Returns the place of a factor at the element of a thread, and at the k-th term of the step.
+  // Gives the loops, the thread and the term their values at the element of a thread, and at the k-th
+  // term of the step.
+  void SetPlace(size_t element, const arith::Linear& row, const arith::Linear& column,
+                const arith::Linear& k);
+  // The same for what the thread has itself of a computed factor: of the tiles of group `first` of
+  // columns, at the term of a register's half.
+  void SetComputed(size_t first, int register_of_tile, int half);
+  // Returns the number of the first of the thread's own columns among the neighbours of a group.
+  arith::Linear FirstOfComputed();
+  // Returns the place of a factor there.
   arith::Linear PlaceOf(ir::Expr load, size_t element, const arith::Linear& row,
                         const arith::Linear& column, const arith::Linear& k);
   // Returns the place of the row of 16 bytes that the thread names to ldmatrix.
@@ -123,7 +140,7 @@ class MatrixPlaces {
   arith::Linear StartOfRows(size_t position);
 
  private:
-  arith::Linear PlaceOfThread(ir::Expr load, const arith::Linear& thread, const arith::Linear& k);
+  arith::Linear ThreadOf(const arith::Linear& row, const arith::Linear& column);
   arith::Linear InColumns(const arith::Linear& row, const arith::Linear& column);
 
   const ir::Program& program_;

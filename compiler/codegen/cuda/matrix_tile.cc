@@ -185,6 +185,7 @@ StatusOr<MatrixTile> MatrixTileMatcher::MatchIn(const RegisterTile& nest, Matrix
 
 Status MatrixTileMatcher::CheckFactors(const RegisterTile& nest, MatrixTile& tile) const {
   if (nest.body != nest.store) return InvalidArgument("conditions stand inside of the tile");
+  if (TakeComputedFactor(nest, tile)) return CheckLoads(tile);
   const std::optional<instructions::MatrixFactors> factors = FactorsOf(nest.store);
   if (!factors || buffer(nest.store->slot).type != factors->unit->sum) {
     return InvalidArgument(
@@ -195,6 +196,10 @@ Status MatrixTileMatcher::CheckFactors(const RegisterTile& nest, MatrixTile& til
   tile.unit = factors->unit;
   tile.a.load = factors->a;
   tile.b.load = factors->b;
+  return CheckLoads(tile);
+}
+
+Status MatrixTileMatcher::CheckLoads(const MatrixTile& tile) const {
   for (const Expr load : {tile.a.load, tile.b.load}) {
     if (buffer(load->id).scope == ir::Scope::kShared) continue;
     return InvalidArgument("{} is not in shared memory", buffer(load->id).name);
@@ -217,7 +222,8 @@ Status MatrixTileMatcher::FindSumLoop(const RegisterTile& nest, MatrixTile& tile
 Status MatrixTileMatcher::MatchPlaces(Match& match) {
   MatrixTile& tile = match.tile;
   // The second one is that of the columns.
-  if (DependsOnColumn(match, tile.a.load) && !DependsOnColumn(match, tile.b.load))
+  if (tile.b.computed == nullptr && DependsOnColumn(match, tile.a.load) &&
+      !DependsOnColumn(match, tile.b.load))
     std::swap(tile.a.load, tile.b.load);
   KILN_RETURN_IF_ERROR(FindPositions(match));
   KILN_RETURN_IF_ERROR(CheckOperand(/*is_first=*/true, match));
@@ -320,6 +326,7 @@ Status MatrixTileMatcher::CheckOperand(bool is_first, Match& match) {
     }
     operand.pair_stride = apart.constant;
   }
+  if (operand.computed != nullptr) return CheckComputed(match);
   const std::optional<int64_t> along_k = CoefficientOf(places[0], match.places->k());
   if (!along_k) return InvalidArgument("{} is not read at equal distances along the sum", name);
   operand.k_stride = *along_k;
@@ -350,7 +357,9 @@ Status MatrixTileMatcher::CheckNeighbours(bool is_first, const Match& match,
 }
 
 Status MatrixTileMatcher::CheckRows(Match& match, MatrixOperand& operand) {
-  if (operand.reading == Reading::kElements || operand.reading == Reading::kHeld) return OkStatus();
+  if (operand.reading == Reading::kElements || operand.reading == Reading::kHeld ||
+      operand.reading == Reading::kComputed)
+    return OkStatus();
   const int64_t elements = match.tile.unit->row_elements();
   for (size_t i = 0; i < operand.elements.size(); i += operand.group) {
     const Linear row = match.places->RowOf(operand, i);

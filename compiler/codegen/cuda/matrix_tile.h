@@ -22,7 +22,8 @@
 //     columns are the first axis of the result and the rows the last one;
 //   * a loop of the reduction, which goes inside of the others, has a multiple of the instruction's
 //     depth of iterations;
-//   * factors come into registers in one of the ways of MatrixOperand::Reading.
+//   * factors come into registers in one of the ways of MatrixOperand::Reading. The second one may be
+//     computed there: b[k, ..] is then a value of several loads from shared memory.
 //
 // The order of the sum is the instruction's: products are exact in the type of the sum (but for
 // factors that are rounded before), and added up with at least its precision but for rounding.
@@ -81,6 +82,7 @@ class MatrixTileMatcher {
   StatusOr<MatrixTile> MatchIn(const RegisterTile& nest, ir::MatrixUnitScope of,
                                const ThreadsAround& threads, WarpOrder order);
   Status CheckFactors(const RegisterTile& nest, MatrixTile& tile) const;
+  Status CheckLoads(const MatrixTile& tile) const;
   Status FindSumLoop(const RegisterTile& nest, MatrixTile& tile) const;
   Status MatchPlaces(Match& match);
   bool DependsOnColumn(Match& match, ir::Expr load);
@@ -91,6 +93,10 @@ class MatrixTileMatcher {
   Status CheckNeighbours(bool is_first, const Match& match, MatrixOperand& operand);
   Status CheckRows(Match& match, MatrixOperand& operand);
   Status CheckHeld(MatrixTile& tile) const;
+  // matrix_tile_computed.cc
+  bool TakeComputedFactor(const RegisterTile& nest, MatrixTile& tile) const;
+  Status CheckComputed(Match& match);
+  Status FindColumnLoop(Match& match) const;
   // matrix_warpgroup.h
   Status MatchWarpgroup(Match& match);
   Status MatchColumns(Match& match);

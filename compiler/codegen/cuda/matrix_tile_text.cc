@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/cuda/buffer_use.h"
+#include "compiler/codegen/cuda/computed_factor.h"
 #include "compiler/instructions/matrix_unit.h"
 
 namespace kiln::codegen {
@@ -152,6 +153,10 @@ void CudaMatrixTiles::LoadSecondPairs(const Placed& of, const std::string& name)
 }
 
 std::pair<size_t, size_t> CudaMatrixTiles::ColumnsOf(const MatrixTile& tile, size_t fragment) {
+  if (tile.b.reading == Reading::kComputed) {
+    const size_t half = tile.b.group / 2, even = fragment / half * tile.b.group + fragment % half;
+    return {even, even + half};
+  }
   if (tile.b.reading != Reading::kPairs) return {2 * fragment, 2 * fragment + 1};
   const size_t first = fragment / 2 * 4 + fragment % 2;
   return {first, first + 2};
@@ -161,6 +166,10 @@ std::pair<size_t, size_t> CudaMatrixTiles::ColumnsOf(const MatrixTile& tile, siz
 void CudaMatrixTiles::LoadSecond(const Placed& of, const std::string& name) {
   const MatrixOperand& b = of.tile.b;
   if (b.reading == Reading::kPairs) return LoadSecondPairs(of, name);
+  if (b.reading == Reading::kComputed) {
+    CudaComputedFactor(of.tile, of.places, scope_, exprs_, blocks_, names_, preamble_).Emit(name);
+    return;
+  }
   const size_t columns = b.elements.size() / 2;
   if (b.reading == Reading::kElements) {
     for (size_t j = 0; j < columns; ++j) {

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "compiler/codegen/cuda/block_order.h"
+#include "compiler/codegen/cuda/computed_factor.h"
 #include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/quad_stores.h"
 #include "compiler/codegen/cuda/value_functions.h"
@@ -137,6 +138,7 @@ std::string PreambleText(const CudaPreamble& preamble) {
     text += has_bytes ? instructions::Filled(kPackBytes, {{"$N", type}})
                       : instructions::Filled(kPack, {{"$P", type}});
   }
+  text += PairDefinitions(preamble.pairs);
   if (preamble.quads) text += QuadDefinition();
   if (!preamble.warpgroup_units.empty())
     text += instructions::WarpgroupDefinitions(preamble.warpgroup_units);

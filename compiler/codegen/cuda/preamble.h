@@ -33,6 +33,8 @@ struct CudaPreamble {
   // Floats rounded to two neighbours of a type in one register, by its name in PTX: of 16 bits (sm_80),
   // or of 8.
   std::set<std::string_view> packed_types;
+  // Types of which two neighbours in one register are computed with at once.
+  std::set<std::string_view> pairs;
 
   // Of elements and values of a type, its definition and conversions.
   void Use(ir::Type type);
