@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "compiler/instructions/computed_factor.h"
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/ir/traverse.h"
 
@@ -121,8 +123,10 @@ class NestVectorizer {
     return all ? stores : Stores();
   }
 
- private:
+ protected:
   Program& program_;
+
+ private:
   const int64_t max_lanes_;
 };
 
@@ -185,19 +189,33 @@ class LoadVectorizer final : public NestVectorizer {
       ir::Visit(store->value(), [&](ir::Expr e) {
         if (e->op != ir::Op::kLoad) return;
         accumulates = accumulates || e->id == store->slot;
-        reads_row = reads_row || ReadsRow(e, loop);
+        const bool is_in_place = IsInGlobalMemory(e) || IsUnpacked(store, e);
+        reads_row = reads_row || (is_in_place && ReadsRow(e, loop));
       });
       if (!accumulates) return false;
     }
     return reads_row;
   }
 
-  // Returns true if the iterations of the loop read consecutive elements of global memory. Also
-  // true if an index has a quotient, in which case they may be consecutive.
-  bool ReadsRow(ir::Expr load, Stmt loop) const {
+  bool IsInGlobalMemory(ir::Expr load) const {
     const ir::Scope from = ScopeOf(load->id);
-    if (load->num_args == 0 || (from != ir::Scope::kInput && from != ir::Scope::kWorkspace))
+    return from == ir::Scope::kInput || from == ir::Scope::kWorkspace;
+  }
+
+  // Is it a byte in shared memory of which threads compute a factor? Compilers read such bytes one
+  // by one.
+  bool IsUnpacked(Stmt store, ir::Expr load) const {
+    if (ScopeOf(load->id) != ir::Scope::kShared || load->type.bytes() != 1 ||
+        instructions::UsesMatrixUnits(program_, store))
       return false;
+    const ir::Expr product = instructions::AddedBy(store);
+    return product != nullptr && instructions::ComputedFactorOf(product).has_value();
+  }
+
+  // Returns true if the iterations of the loop read consecutive elements. Also true if an index has
+  // a quotient, in which case they may be consecutive.
+  bool ReadsRow(ir::Expr load, Stmt loop) const {
+    if (load->num_args == 0) return false;
     for (int d = 0; d < static_cast<int>(load->num_args); ++d) {
       const int64_t wanted = d + 1 == static_cast<int>(load->num_args) ? 1 : 0;
       const std::optional<int64_t> stride = Coefficient(load->arg(d), loop->var);

@@ -235,6 +235,37 @@ TEST(VectorizeLoads, OfConsecutiveTermsIntoRegisters) {
   }
 }
 
+// Bytes of which a factor of a product is computed are read as words of shared memory; units of
+// several threads read their own.
+TEST(VectorizeLoads, OfBytesOfComputedFactors) {
+  const auto program = [](std::string_view kind, std::string_view hint, std::string_view factor) {
+    return fmt::format(
+        "program(X: input float16[8], W: input int8[8, 8], B: output float32[8]) {{ stage w stage "
+        "B {} "
+        "kernel k grid [1, 1, 1] block [8, 1, 1] {{ threadIdx.x t in 0..8 {{ "
+        "alloc r: local float32[8] alloc w: shared int8[8, 8] "
+        "for i in 0..8 {{ w[i, t] = W[i, t] @ w }} barrier for z in 0..8 {{ r[z] = 0.0 @ B }} "
+        "for k in 0..8 {{ {} j in 0..8 {{ r[j] = r[j] + float32(X[k])*float32({}) @ B }} }} "
+        "B[t] = r[0] @ B }} }} }}",
+        hint, kind, factor);
+  };
+  const auto vectorized = [&](std::string_view hint, std::string_view factor) {
+    StatusOr<ir::Program> parsed = ir::ParseProgram(program("for", hint, factor));
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    if (!parsed.ok()) return std::string();
+    VectorizeLoads(*parsed, 8);
+    return ir::ProgramText(*parsed);
+  };
+  const auto text = [&](std::string_view kind, std::string_view hint, std::string_view factor) {
+    return ir::ProgramText(*ir::ParseProgram(program(kind, hint, factor)));
+  };
+  const std::string_view bytes = "float16(w[k, j])*float16(0.5)";
+  EXPECT_EQ(vectorized("", bytes), text("vectorize", "", bytes));
+  EXPECT_EQ(vectorized("matrix_unit 1", bytes), text("for", "matrix_unit 1", bytes));
+  const std::string_view strided = "float16(w[j, k])*float16(0.5)";
+  EXPECT_EQ(vectorized("", strided), text("for", "", strided));
+}
+
 TEST(VectorizeLoads, OfTheTermsOfSeveralSums) {
   const auto nest = [](std::string_view loop, std::string_view body) {
     return fmt::format(
