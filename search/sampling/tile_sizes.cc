@@ -377,7 +377,10 @@ class TileFiller {
     const int s = splits[0]->stage_id;
     is_matrix_ = false;
     if (!wants_matrix_ || spatial_lengths_ != 4) return false;
-    const std::optional<MatrixProduct> product = MatrixProductOf(*state_.stage(s).op);
+    std::optional<MatrixProduct> product = MatrixProductOf(*state_.stage(s).op);
+    if (product) product = WithComputedFactor(state_, s, *product, kComputedColumns[0]);
+    if (product && product->is_computed)
+      product->columns_of_thread = PickFrom(rng_, std::span(kComputedColumns));
     if (!product || !HasMatrixUnit(target_, *product->unit) ||
         product->TiledAxes(extents.size()).empty())
       return false;

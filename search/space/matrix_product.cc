@@ -218,10 +218,21 @@ std::span<const MatrixAxis> MatrixProduct::TiledAxes(size_t tiled) const {
   return are_batches ? all.last(tiled) : std::span<const MatrixAxis>();
 }
 
+MatrixProduct WithComputedFactor(const State& state, int s, MatrixProduct product,
+                                 int64_t columns) {
+  const int factor = state.dag()->node(s).inputs[product.second->id].op;
+  product.is_computed = state.attach(factor).kind == schedule::Attach::kInlined;
+  if (!product.is_computed) return product;
+  product.columns_of_thread = columns;
+  // Behind the end of the sum are values that are computed of zeros, not zeros.
+  product.is_part = true;
+  return product;
+}
+
 bool AreAlike(const MatrixProduct& a, const MatrixProduct& b) {
   return a.unit == b.unit && a.axes == b.axes && a.column_axis == b.column_axis &&
          a.depth_axis == b.depth_axis && a.group_axis == b.group_axis &&
-         a.group_size == b.group_size && a.is_part == b.is_part &&
+         a.group_size == b.group_size && a.is_part == b.is_part && a.is_computed == b.is_computed &&
          a.IsAlongDepth(a.first) == b.IsAlongDepth(b.first) &&
          a.IsAlongDepth(a.second) == b.IsAlongDepth(b.second) &&
          IsForWarpgroups(a) == IsForWarpgroups(b) && HasMovingColumns(a) == HasMovingColumns(b);
@@ -239,7 +250,7 @@ bool HasMatrixUnit(const target::Target& target, const instructions::MatrixUnit&
 
 bool IsForWarpgroups(const MatrixProduct& product) {
   // A window that moves by two fetches what is between its columns.
-  if (!MovesByOne(product.second, product.column_axis)) return false;
+  if (product.is_computed || !MovesByOne(product.second, product.column_axis)) return false;
   const int64_t bytes = product.unit->factor.bytes();
   const bool is_first = product.IsAlongDepth(product.first),
              is_second = product.IsAlongDepth(product.second);

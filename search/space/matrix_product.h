@@ -40,6 +40,9 @@ struct MatrixProduct {
   // Is the depth a part of a sum that is split, or of the channels, of a group? Behind it are not zeros
   // but the next part, so that steps divide it.
   bool is_part = false;
+  // Does each thread compute the second factor in registers (sketch_rules/unpacked_factor.cc)? Its columns
+  // are as many neighbours as are read at once, twice.
+  bool is_computed = false;
 
   // Is it read along the depth?
   bool IsAlongDepth(ir::Expr load) const;
@@ -68,6 +71,13 @@ std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op);
 // registers. Nothing: both factors are read along the depth as they lie, or neither would be; or there are
 // several axes of rows or of columns. A thread has two neighbours of the last axis still.
 std::optional<MatrixProduct> ExchangedForWarpgroups(const MatrixProduct& product);
+
+// The product as stage s computes it. If the second factor is inlined into it, a thread has `columns`
+// neighbours.
+MatrixProduct WithComputedFactor(const schedule::State& state, int s, MatrixProduct product,
+                                 int64_t columns);
+// Numbers of neighbours that a thread may have of a computed factor.
+inline constexpr int64_t kComputedColumns[] = {8, 16, 4};
 
 // Are the axes of two products of the same kinds, and read in the same ways, so that what is a tile of one
 // is a tile of the other where their extents are the same?

@@ -274,6 +274,9 @@ std::optional<MatrixProduct> TiledProductOf(const State& state, int s) {
   std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(s).op);
   const MatrixSplits splits = MatrixSplitsOf(state, s);
   if (!product || splits.lengths.empty()) return product;
+  const std::vector<int64_t>& columns = splits.lengths[product->TiledColumn(splits.lengths.size())];
+  product = WithComputedFactor(state, s, *product, columns[2] * columns[3]);
+  if (product->is_computed) return product;
   std::optional<MatrixProduct> exchanged = ExchangedForWarpgroups(*product);
   if (!exchanged || exchanged->TiledAxes(splits.lengths.size()).empty()) return product;
   const std::vector<int64_t>& t = splits.lengths[exchanged->TiledColumn(splits.lengths.size())];
@@ -300,6 +303,9 @@ namespace {
 
 std::string WhyNoColumns(const MatrixProduct& product, MatrixUnitScope scope,
                          std::span<const int64_t> t) {
+  if (product.is_computed &&
+      std::ranges::find(kComputedColumns, t[2] * t[3]) == std::end(kComputedColumns))
+    return "a thread has no 4, 8 or 16 neighbours of a computed factor";
   if (t[2] * t[3] != product.columns_of_thread) {
     return fmt::format("a thread has not {} neighbours along its column axis",
                        product.columns_of_thread);

@@ -23,6 +23,7 @@ using schedule::State;
 using schedule::StorageAlignStep;
 
 constexpr int kVectorBytes = 16, kWordBytes = 4, kBanks = 32;
+constexpr double kLinesProb = 0.5;
 
 // Rows as long as they are, a multiple of a vector, an odd multiple of one, two vectors more than
 // all banks.
@@ -45,6 +46,15 @@ bool IsReadByElements(const State& state, int s) {
   return std::ranges::any_of(std::array{product->first, product->second}, [&](ir::Expr load) {
     return state.dag()->node(reader).inputs[load->id].op == s && !product->IsAlongDepth(load);
   });
+}
+
+// Do threads compute a factor of matrix units from it? They read words of rows that are one row
+// apart or two, as several terms lie in one byte or not: rows begin 8 or 4 banks behind the one
+// before.
+bool IsUnpackedInRegisters(const State& state, int s) {
+  const std::vector<int>& readers = state.dag()->consumers(s);
+  return std::ranges::any_of(
+      readers, [&](int reader) { return state.attach(reader).kind == schedule::Attach::kInlined; });
 }
 
 // The product of which stage s is the tile of the second factor, if units of four warps read it.
@@ -166,7 +176,9 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
     }
   }
   if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0) {
-    const size_t padded = IsReadByElements(state, s) ? 3 : 2;
+    const bool is_by_elements =
+        IsReadByElements(state, s) || (IsUnpackedInRegisters(state, s) && Chance(rng, kLinesProb));
+    const size_t padded = is_by_elements ? 3 : 2;
     return StepsOf(s, std::move(order),
                    paddings[Chance(rng, parameters.pad_matrix_prob) ? padded : 1]);
   }

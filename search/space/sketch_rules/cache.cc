@@ -55,8 +55,9 @@ class AddCacheRead final : public SketchRule {
     int inserted = 0;
     for (int consumer : state.Consumers(s)) {
       if (!Caches(state, s, consumer)) continue;
-      MustApply(next, std::make_shared<schedule::CacheReadStep>(
-                          s, "shared", std::vector<int>{consumer + inserted}));
+      std::vector<int> readers = ReadersIn(state, s, consumer);
+      for (int& reader : readers) reader += inserted;
+      MustApply(next, std::make_shared<schedule::CacheReadStep>(s, "shared", std::move(readers)));
       const int reader = consumer + ++inserted;
       MustApply(next,
                 std::make_shared<schedule::ComputeAtStep>(
@@ -66,12 +67,25 @@ class AddCacheRead final : public SketchRule {
   }
 
  private:
+  // The stages that read s and are computed within the consumer: itself, and a stage inlined into
+  // it, as an unpacked factor is.
+  static std::vector<int> ReadersIn(const State& state, int s, int consumer) {
+    std::vector<int> readers;
+    for (const int reader : state.dag()->consumers(s)) {
+      const bool is_inside = state.attach(reader).kind == schedule::Attach::kInlined &&
+                             state.Consumers(reader) == std::vector<int>{consumer};
+      if (reader == consumer || is_inside) readers.push_back(reader);
+    }
+    return readers;
+  }
+
   // Returns whether the reader finds with its elements where the factors of a product lie, and uses
   // them for nothing else. Then the tile of a factor is what an element chooses
   // (lower/indexed_regions.h), as long as the element is in global memory.
   static bool IsIndexOfProduct(const State& state, int s, int consumer) {
     const dag::Operator& op = *state.stage(consumer).op;
-    if (!state.stage(s).is_placeholder() || !op.is_reduction() || op.num_outputs() != 1)
+    if (!state.stage(s).is_placeholder() || !op.is_reduction() || op.num_outputs() != 1 ||
+        ReadersIn(state, s, consumer) != std::vector<int>{consumer})
       return false;
     const auto factors = instructions::MatrixFactorsOf(op.body());
     if (!factors) return false;
@@ -81,11 +95,10 @@ class AddCacheRead final : public SketchRule {
 
   // Readers that are not tiled read global memory.
   static bool Caches(const State& state, int s, int consumer) {
-    const std::vector<int>& direct = state.dag()->consumers(s);
     return StageView(state, consumer).NeedsMultiLevelTiling() &&
            !IsIndexOfProduct(state, s, consumer) && !HasCrossThreadReduction(state, consumer) &&
            LastLoopOfOutermostReduceTile(state.stage(consumer)) &&
-           std::find(direct.begin(), direct.end(), consumer) != direct.end();
+           !ReadersIn(state, s, consumer).empty();
   }
 };
 

@@ -44,6 +44,9 @@ SketchRulePtr MergedRowsRule();  // GPU
 // transposed_factor.cc: a kernel that transposes a factor as matrix units read it.
 SketchRulePtr TransposedFactorRule();  // GPU
 
+// unpacked_factor.cc: a factor that is computed from fewer bytes where the product reads it.
+SketchRulePtr UnpackedFactorRule();  // GPU
+
 // reduction_split.cc: a tiled reduction, or one of columns, split over blocks or the blocks of
 // a cluster, groups of threads, or both. The SP step before an RF step holds the parts: [parts]
 // over blocks, [outer loop, groups] inside a block (both from the outside, what is left is the
