@@ -4,15 +4,16 @@
 usage: queue_metric.py KILN SIMULATOR [--prometheus BIN]
 
 A tracker and a scheduler run on loopback, with simulated runners (tests/fleet) and one builder whose builds never end.
-A Prometheus, which labels all figures with a namespace as one in a cluster does, scrapes the scheduler's pages each
-second. The expression of prometheus_adapter.yaml is asked of it, with the namespace in place of the adapter's words, and
-replicas follow from the target of autoscaler.yaml as Kubernetes computes them. Prints a row for each number of jobs, and
-fails if the figure is not the scheduler's own, or if no row has none, and none has 1,000. Needs Debian's prometheus
-(BIN: another one) and python3-yaml.
+A Prometheus, which runs as nobody and labels all figures with a namespace as one in a cluster does, scrapes the
+scheduler's pages each second. The expression of prometheus_adapter.yaml is asked of it, with the namespace in place of
+the adapter's words, and replicas follow from the target of autoscaler.yaml as Kubernetes computes them. Prints a row for
+each number of jobs, and fails if a figure is not the scheduler's own, or if the first one is not 0, or the last one less
+than 1,000. Needs Debian's prometheus (BIN: another one) and python3-yaml.
 """
 import argparse
 import json
 import math
+import os
 import pathlib
 import socket
 import subprocess
@@ -29,8 +30,9 @@ sys.path.insert(0, str(HERE.parent.parent / "tests" / "bench"))
 import fleet  # pylint: disable=wrong-import-position
 from fair_share import Farm  # pylint: disable=wrong-import-position
 
+NOBODY = 65534
 RUNNERS, JOBS = 240, (0, 2, 200)
-PER_SECOND = """global: {{scrape_interval: 1s}}
+CONFIG = """global: {{scrape_interval: 1s}}
 scrape_configs:
   - job_name: kiln
     static_configs: [{{targets: ["{pages}"], labels: {{namespace: kiln}}}}]
@@ -70,11 +72,18 @@ def own_figure(pages):
 class Prometheus:
     def __init__(self, program, pages, folder):
         self.port = free_port()
-        (folder / "prometheus.yml").write_text(PER_SECOND.format(pages=pages))
+        (folder / "prometheus.yml").write_text(CONFIG.format(pages=pages))
+        (folder / "data").mkdir()
+        as_nobody = {}
+        if os.getuid() == 0:
+            as_nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+            folder.chmod(0o755)
+            os.chown(folder / "data", NOBODY, NOBODY)
         with open(folder / "prometheus.log", "wb") as log:
             self.process = subprocess.Popen(
                 [program, "--config.file", str(folder / "prometheus.yml"), "--storage.tsdb.path", str(folder / "data"),
-                 "--web.listen-address", f"127.0.0.1:{self.port}"], stdout=log, stderr=log)
+                 "--web.listen-address", f"127.0.0.1:{self.port}"], stdout=log, stderr=log, cwd=folder / "data",
+                **as_nobody)
 
     def ask(self, text):
         """The value, or None while there is none."""

@@ -40,7 +40,7 @@ class SharedSearch final : public search::OtherSearches {
     std::string device;                   // its model
     const TaskTuners* tuners = nullptr;   // outlives the search
     std::vector<store::TaskRow> rows;     // the job's tasks in the store
-    // The tuners of the tasks before it was looked up what is known of these.
+    // The tuners of the tasks before the look-up of what the store knows of them.
     std::vector<std::string> tuners_before = {};
   };
   // Shows people what is known of each task, and the jobs that tune it ("": none).
@@ -62,7 +62,7 @@ class SharedSearch final : public search::OtherSearches {
     std::unordered_set<uint64_t> known;
     uint32_t results = 0;  // of `other`
   };
-  // Takes the trials of jobs that have ended since it was looked up what is known of the tasks.
+  // Takes the trials of jobs that have ended since the look-up of what the store knows.
   Status TakeEndedBeforeBegin(const std::vector<std::string>& tuners);
   Status Change(std::vector<std::string> tuners, std::vector<search::KnownResult>& results);
   Status Begin(size_t task, const std::string& tuner);

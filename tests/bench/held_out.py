@@ -15,7 +15,6 @@ PyTorch's time over Kiln's. Writes FOLDER/held_out.json and .md.
 import math
 import random
 import subprocess
-import sys
 
 import cliffs
 import several_sums
@@ -151,20 +150,10 @@ def drawn(kiln, seed, count):
 
 
 def main():
-    seed, count, others = 1, 40, []
-    words = iter(sys.argv[1:])
-    for word in words:
-        if word == "--draw":
-            seed = int(next(words))
-        elif word == "--count":
-            count = int(next(words))
-        else:
-            others.append(word)
-    sys.argv[1:] = others
-    arguments = arguments_of(__doc__)
-    print(f"sizes by --draw {seed}, --count {count}", flush=True)
+    arguments = arguments_of(__doc__, draw=1, count=40)
+    print(f"sizes by --draw {arguments.draw}, --count {arguments.count}", flush=True)
     report = Report(arguments, "held_out")
-    for name, text, peers, size, operations in drawn(arguments.kiln, seed, count):
+    for name, text, peers, size, operations in drawn(arguments.kiln, arguments.draw, arguments.count):
         report.measure_text(
             name, text, size,
             lambda compiled: cliffs.peer_us(report.torch, peers(report.torch), compiled, mode="default"), operations)

@@ -188,8 +188,11 @@ def table(rows, bandwidth, device):
     return "\n".join(lines) + "\n"
 
 
-def arguments_of(description):
-    """The arguments of a script that tunes rows beside PyTorch; `words` are those of --only."""
+def arguments_of(description, **numbers):
+    """The arguments of a script that tunes rows beside PyTorch; `words` are those of --only.
+
+    `numbers` are whole numbers that the script takes besides, with their defaults.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kiln")
     parser.add_argument("folder")
@@ -200,6 +203,8 @@ def arguments_of(description):
     parser.add_argument("--compile", action="store_true", help="the peer is the faster of eager and compiled")
     parser.add_argument("--list", action="store_true", help="what would be tuned, and no more")
     parser.add_argument("--budget-s", type=float, default=540, help="begin no further row after so long")
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=int, default=default)
     arguments = parser.parse_args()
     arguments.words = [word for word in arguments.only.split(";") if word]
     os.makedirs(arguments.folder, exist_ok=True)
