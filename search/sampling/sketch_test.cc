@@ -257,7 +257,11 @@ TEST(Sketch, OneOfTwoProductsFusesIntoTheirSum) {
   std::map<Names, int> counts;
   for (const Sketch& sketch : CpuSketches(dag)) ++counts[FusedInto("y", sketch)];
   EXPECT_EQ(counts, (std::map<Names, int>{{{"P"}, 2}, {{"Q"}, 2}, {{}, 1}})) << "at two levels";
-  for (const Sketch& sketch : GpuSketches(dag)) EXPECT_EQ(FusedInto("y", sketch), Names{"Q"});
+  for (const Sketch& sketch : GpuSketches(dag)) {
+    EXPECT_EQ(FusedInto("y", sketch), Names{"Q"});
+    // The sums of the other one are in registers as well: P has a copy of its own for them.
+    EXPECT_EQ(FusedInto("P", sketch), Names{"P.local"}) << schedule::PrintLoops(sketch.state);
+  }
 }
 
 // The rows broadcast two vectors; a reduction sums them.

@@ -111,10 +111,15 @@ class AddCacheWrite final : public SketchRule {
     const bool fits = op.num_outputs() == 1 || (context.task.target.is_gpu() && op.is_reduction());
     if (op.is_placeholder() || !fits) return RuleAnswer::kSkip;
     const StageView view(state, s);
-    if (view.ElementwiseConsumer()) return RuleAnswer::kSkip;
+    const bool only = context.task.target.is_gpu() && HasReduceLoop(state.stage(s));
+    // Sums of a GPU are in registers. A product whose reader has the tiles of another product has
+    // them in a copy of its own.
+    const bool is_inside = only && view.NeedsMultiLevelTiling()
+                               ? FusibleReader(state, s).has_value()
+                               : view.ElementwiseConsumer().has_value();
+    if (is_inside) return RuleAnswer::kSkip;
     if (!view.NeedsMultiLevelTiling())
       return TilesColumns(context, state, s) ? RuleAnswer::kApply : RuleAnswer::kSkip;
-    const bool only = context.task.target.is_gpu() && HasReduceLoop(state.stage(s));
     return only ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kApply;
   }
   // The cache stage, which is then s, has an elementwise consumer and is tiled with fusion.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "search/space/sketch.h"
@@ -70,6 +71,10 @@ SketchRulePtr CacheWriteRule();
 SketchRulePtr OnlineSoftmaxRule();  // GPU
 
 // tiling.cc
+// Returns the stage that s can be computed inside of, at the tiles of s: its reader, unless that has
+// tiles of its own, as one has that broadcasts two vectors or that another product was fused into,
+// or loops that s has not.
+std::optional<int> FusibleReader(const schedule::State& state, int s);
 SketchRulePtr TilingWithFusionRule();
 SketchRulePtr TilingRule();
 SketchRulePtr SkipStageRule();

@@ -16,15 +16,6 @@ const std::string& Structure(const RuleContext& context) {
   return context.parameters.*SpaceOf(context.task.target).tiling;
 }
 
-// The stage that s can be computed inside of, at the tiles of s: its reader, unless that has tiles of
-// its own, as one has that broadcasts two vectors, or loops that s has not.
-std::optional<int> FusibleReader(const State& state, int s) {
-  const std::optional<int> reader = StageView(state, s).ElementwiseConsumer();
-  if (!reader || IsTiled(state.stage(*reader)) || HasReduceLoop(state.stage(*reader)))
-    return std::nullopt;
-  return reader;
-}
-
 class MultiLevelTilingWithFusion final : public SketchRule {
  public:
   std::string_view name() const override { return "multi-level tiling with fusion"; }
@@ -88,6 +79,13 @@ class SkipStage final : public SketchRule {
 };
 
 }  // namespace
+
+std::optional<int> FusibleReader(const State& state, int s) {
+  const std::optional<int> reader = StageView(state, s).ElementwiseConsumer();
+  if (!reader || IsTiled(state.stage(*reader)) || HasReduceLoop(state.stage(*reader)))
+    return std::nullopt;
+  return reader;
+}
 
 SketchRulePtr TilingWithFusionRule() { return std::make_unique<MultiLevelTilingWithFusion>(); }
 SketchRulePtr TilingRule() { return std::make_unique<MultiLevelTiling>(); }
