@@ -517,6 +517,22 @@ class MemoryStore final : public Store {
       return ids;
     }
 
+    StatusOr<int64_t> IdBeforeTrial(std::string_view job_id, uint32_t from_trial,
+                                    uint32_t most) override {
+      std::optional<int64_t> smallest;
+      auto at = store_.trials_.lower_bound({std::string(job_id), from_trial});
+      for (uint32_t seen = 0; seen < most; ++seen, ++at) {
+        if (at == store_.trials_.end() || at->first.first != job_id) break;
+        smallest = std::min(smallest.value_or(at->second), at->second);
+      }
+      if (smallest.has_value()) return *smallest - 1;
+      int64_t largest = 0;
+      for (const Record& r : store_.records_) {
+        if (r.job_id == job_id) largest = std::max(largest, r.id);
+      }
+      return largest;
+    }
+
     StatusOr<std::vector<Record>> Records(std::span<const int64_t> ids) override {
       std::vector<Record> records;
       for (const int64_t id : ids) {

@@ -28,6 +28,10 @@ class CountingSnapshot final : public Store::Snapshot {
     if (ids.ok()) counts_.ids += ids->size();
     return ids;
   }
+  StatusOr<int64_t> IdBeforeTrial(std::string_view job_id, uint32_t from_trial,
+                                  uint32_t most) override {
+    return snapshot_.IdBeforeTrial(job_id, from_trial, most);
+  }
   StatusOr<std::vector<Record>> Records(std::span<const int64_t> ids) override {
     counts_.records += ids.size();
     return snapshot_.Records(ids);

@@ -51,6 +51,23 @@ StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, c
       limit, filter.until_s, filter.key_prefix);
 }
 
+StatusOr<int64_t> SqliteSnapshot::IdBeforeTrial(std::string_view job_id, uint32_t from_trial,
+                                                uint32_t most) {
+  KILN_ASSIGN_OR_RETURN(
+      Statement smallest,
+      database_.Prepare("SELECT min(id) FROM (SELECT id FROM records WHERE job_id = ? AND "
+                        "trial >= ? ORDER BY trial LIMIT ?)"));
+  KILN_RETURN_IF_ERROR(smallest.Bind(job_id, from_trial, most));
+  KILN_RETURN_IF_ERROR(smallest.Step().status());
+  if (!smallest.IsNull(0)) return smallest.Int(0) - 1;
+  KILN_ASSIGN_OR_RETURN(
+      Statement largest,
+      database_.Prepare("SELECT id FROM records WHERE job_id = ? ORDER BY id DESC LIMIT 1"));
+  KILN_RETURN_IF_ERROR(largest.Bind(job_id));
+  KILN_ASSIGN_OR_RETURN(const bool found, largest.Step());
+  return found ? largest.Int(0) : 0;
+}
+
 StatusOr<std::vector<Record>> SqliteSnapshot::Records(std::span<const int64_t> ids) {
   std::vector<Record> records;
   for (const int64_t id : ids) {

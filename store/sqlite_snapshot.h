@@ -21,6 +21,8 @@ class SqliteSnapshot final : public Store::Snapshot {
 
   StatusOr<std::vector<int64_t>> Ids(const RecordFilter& filter, const Names& names,
                                      uint32_t limit) override;
+  StatusOr<int64_t> IdBeforeTrial(std::string_view job_id, uint32_t from_trial,
+                                  uint32_t most) override;
   StatusOr<std::vector<Record>> Records(std::span<const int64_t> ids) override;
   StatusOr<std::vector<Record>> RecordsNamed(const Names& names, std::string_view target) override;
   StatusOr<std::vector<Record>> BestNamed(std::string_view name, std::string_view target) override;

@@ -540,6 +540,19 @@ TEST_F(SqliteStoreTest, TheBestOfATimeAndTheTrialsOfAJobAreReadFromIndexes) {
        "workload = ? AND target = ? AND id > ? AND +timestamp_s BETWEEN ? AND ? "
        "ORDER BY measured_as DESC, stopped_early, mean_cost_s, r.id",
        "INDEX best_of_workload (workload=? AND target=?)"},
+      {"SELECT task_index FROM records WHERE error = 0 AND job_id = ? AND job_id != 'import' AND "
+       "task_index > ? ORDER BY task_index LIMIT 1",
+       "INDEX best_of_task (job_id=? AND task_index>?)"},
+      {"SELECT measured_as, stopped_early, mean_cost_s, id FROM records r WHERE error = 0 AND "
+       "job_id = ?1 AND job_id != 'import' AND task_index = ?2 AND +id > ?3 "
+       "AND +timestamp_s BETWEEN ?4 AND ?5 AND substr(target, 1, length(?6)) = ?6 "
+       "AND (?7 = '' OR +device = ?7) "
+       "ORDER BY measured_as DESC, stopped_early, mean_cost_s, r.id",
+       "INDEX best_of_task (job_id=? AND task_index=?)"},
+      {"SELECT id FROM records WHERE job_id = ? AND trial >= ? ORDER BY trial LIMIT ?",
+       "COVERING INDEX sqlite_autoindex_records_1 (job_id=? AND trial>?)"},
+      {"SELECT id FROM records WHERE job_id = ? ORDER BY id DESC LIMIT 1",
+       "COVERING INDEX records_of_job (job_id=?)"},
   };
   for (const auto& [query, index] : cases) {
     ASSERT_OK_AND_ASSIGN(auto plan, raw->Prepare(fmt::format("EXPLAIN QUERY PLAN {}", query)));

@@ -12,6 +12,7 @@
 
 #include "store/record.h"
 #include "store/sqlite_rows.h"
+#include "store/sqlite_writes.h"
 
 namespace kiln::store {
 namespace {
@@ -166,6 +167,45 @@ Status AddDays(Database& database, const RecordFilter& filter, Best& best) {
   }
 }
 
+// Returns the first task after this one of the job that has a record without an error; none: it is
+// the last.
+StatusOr<std::optional<int64_t>> TaskBehind(Database& database, const std::string& job_id,
+                                            int64_t task_index) {
+  KILN_ASSIGN_OR_RETURN(
+      Statement query,
+      database.Prepare("SELECT task_index FROM records WHERE error = 0 AND job_id = ? AND "
+                       "job_id != 'import' AND task_index > ? ORDER BY task_index LIMIT 1"));
+  KILN_RETURN_IF_ERROR(query.Bind(job_id, task_index));
+  KILN_ASSIGN_OR_RETURN(const bool found, query.Step());
+  return found ? std::optional(query.Int(0)) : std::nullopt;
+}
+
+// Adds the best records of a task. `+` keeps a condition from choosing another index.
+Status AddTask(Database& database, int64_t task_index, const RecordFilter& filter, Best& best) {
+  KILN_ASSIGN_OR_RETURN(
+      Statement query,
+      database.Prepare(fmt::format(
+          "SELECT measured_as, stopped_early, mean_cost_s, id FROM records r WHERE error = 0 "
+          "AND job_id = ?1 AND job_id != 'import' AND task_index = ?2 AND +id > ?3 "
+          "AND +timestamp_s BETWEEN ?4 AND ?5 AND substr(target, 1, length(?6)) = ?6 "
+          "AND (?7 = '' OR +device = ?7) ORDER BY {}",
+          kBestFirst)));
+  KILN_RETURN_IF_ERROR(query.Bind(filter.job_id, task_index, filter.after_id, filter.since_s,
+                                  filter.until_s, filter.target, filter.device));
+  return AddRows(query, best);
+}
+
+Status AddTasks(Database& database, const RecordFilter& filter, Best& best) {
+  int64_t last = -1;
+  while (true) {
+    KILN_ASSIGN_OR_RETURN(const std::optional<int64_t> task,
+                          TaskBehind(database, filter.job_id, last));
+    if (!task.has_value()) return OkStatus();
+    KILN_RETURN_IF_ERROR(AddTask(database, *task, filter, best));
+    last = *task;
+  }
+}
+
 StatusOr<bool> AreFew(Database& database, const Store::Names& names, const RecordFilter& filter) {
   int64_t count = 0;
   for (const std::string& name : names) {
@@ -187,8 +227,14 @@ StatusOr<std::optional<std::vector<int64_t>>> TopRecords(Database& database,
                                                          const Store::Names& names,
                                                          uint32_t limit) {
   using Ids = std::optional<std::vector<int64_t>>;
-  if (!filter.job_id.empty() || !filter.device.empty() || !filter.key_prefix.empty()) return Ids();
+  if (!filter.key_prefix.empty()) return Ids();
   Best best(limit);
+  if (!filter.job_id.empty()) {
+    if (!names.empty() || filter.job_id == kImport) return Ids();
+    KILN_RETURN_IF_ERROR(AddTasks(database, filter, best));
+    return Ids(best.ids());
+  }
+  if (!filter.device.empty()) return Ids();
   if (names.empty() && filter.target.empty()) {
     KILN_RETURN_IF_ERROR(AddDays(database, filter, best));
     return Ids(best.ids());

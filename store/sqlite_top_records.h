@@ -1,11 +1,13 @@
-// Finds the best records without reading all records, by two indexes that hold their order:
+// Finds the best records without reading all records, by three indexes that hold their order:
 //
 //   best_of_workload   the records of each computation and target, the best first
 //   best_of_day        the records of each day, the best first
+//   best_of_task       the records of each task of a job, the best first; imports have no tasks
 //
-// Cost: two look-ups for each pair of a computation and a target, or for each day, and at most
-// `limit` records of each. Of the first and the last day of a span of time, records outside of the
-// span are passed over; so are those of a computation if the span holds many of its records.
+// Cost: two look-ups for each pair of a computation and a target, for each day, or for each task,
+// and at most `limit` records of each. Of the first and the last day of a span of time, records
+// outside of the span are passed over; so are those of a computation if the span holds many of its
+// records, and those of a task that do not match.
 #pragma once
 
 #include <cstdint>

@@ -321,6 +321,12 @@ class Store {
     // the filter's workload.
     virtual StatusOr<std::vector<int64_t>> Ids(const RecordFilter& filter, const Names& names,
                                                uint32_t limit) = 0;
+    // Returns an id below those of the first `most` records of the job from the trial on, counted
+    // by trial: the one before the smallest of them. No such record: the largest id of the job, 0
+    // if it has none. Cost: reads `most` entries of an index at most, however many records there
+    // are.
+    virtual StatusOr<int64_t> IdBeforeTrial(std::string_view job_id, uint32_t from_trial,
+                                            uint32_t most) = 0;
     // Returns the records in the order of the ids. Ids without a record are left out.
     virtual StatusOr<std::vector<Record>> Records(std::span<const int64_t> ids) = 0;
     // Like RecordsOfWorkload. There is at least one name.

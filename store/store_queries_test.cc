@@ -115,6 +115,67 @@ TEST_P(StoreTest, ForEachRecordFiltersByPlaceAndTimeAndRank) {
   EXPECT_THAT(Visited({.include_errors = true, .top = 9}), ElementsAre(4, 3, 1, 0, 5, 2));
 }
 
+TEST_P(StoreTest, TheBestOfAJobAreFoundAmongItsTasks) {
+  for (const char* id : {"j", "k", "import"}) AddJob(id);
+  for (uint32_t trial = 0; trial < 12; ++trial) {
+    Record record = trial == 4 ? FailedRecord("j", trial, 3) : TestRecord("j", trial, 12.0 - trial);
+    record.task_index = trial % 3;
+    record.device = trial % 2 == 0 ? "cpu" : "NVIDIA H100";
+    record.target = trial < 6 ? "llvm -mcpu=a" : "llvm -mcpu=b";
+    record.timestamp_s = 1000 + trial;
+    record.stopped_early = trial == 11;
+    Add(record);
+  }
+  Add(TestRecord("k", 20, 0.1));
+  for (uint32_t trial = 0; trial < 3; ++trial) Add(TestRecord("import", trial, 3.0 - trial));
+  EXPECT_THAT(Visited({.job_id = "j", .top = 3}), ElementsAre(10, 9, 8));
+  EXPECT_THAT(Visited({.job_id = "j", .top = 0}), IsEmpty());
+  EXPECT_THAT(Visited({.job_id = "j", .device = "NVIDIA H100", .top = 3}), ElementsAre(9, 7, 5));
+  EXPECT_THAT(Visited({.job_id = "j", .target = "llvm -mcpu=a", .top = 3}), ElementsAre(5, 3, 2));
+  EXPECT_THAT(Visited({.job_id = "j", .since_s = 1002, .until_s = 1006, .top = 2}),
+              ElementsAre(6, 5));
+  EXPECT_THAT(Visited({.job_id = "j", .workload = kTest, .top = 2}), ElementsAre(10, 9));
+  EXPECT_THAT(Visited({.job_id = "j", .workload = {.id = "other"}, .top = 2}), IsEmpty());
+  EXPECT_THAT(Visited({.job_id = "j", .key_prefix = R"(["0fae)", .top = 2}), IsEmpty());
+  EXPECT_THAT(Visited({.job_id = "j", .include_errors = true, .top = 99}),
+              ElementsAre(10, 9, 8, 7, 6, 5, 3, 2, 1, 0, 11, 4));
+  EXPECT_THAT(Visited({.job_id = "k", .top = 2}), ElementsAre(20));
+  EXPECT_THAT(Visited({.job_id = "import", .top = 2}), ElementsAre(2, 1));
+  EXPECT_THAT(Visited({.job_id = "none", .top = 2}), IsEmpty());
+}
+
+TEST_P(StoreTest, IdBeforeTrialIsBelowTheIdsOfTheTrialsFromThere) {
+  AddJob("j");
+  AddJob("k");
+  Add(TestRecord("j", 4));
+  Add(TestRecord("j", 0));
+  Add(TestRecord("k", 7));
+  Add(FailedRecord("j", 3, 2));
+  Add(TestRecord("j", 9));
+  const int64_t last = Add(TestRecord("j", 1));
+  const int64_t first = last - 5;
+  const auto before = [&](std::string_view job, uint32_t from_trial, uint32_t most) {
+    int64_t id = -1;
+    EXPECT_OK(store_->Read([&](Store::Snapshot& snapshot) -> Status {
+      KILN_ASSIGN_OR_RETURN(id, snapshot.IdBeforeTrial(job, from_trial, most));
+      return OkStatus();
+    }));
+    return id;
+  };
+  EXPECT_EQ(before("j", 0, 1), first + 1 - 1);
+  EXPECT_EQ(before("j", 0, 100), first - 1);
+  EXPECT_EQ(before("j", 1, 2), first + 3 - 1);
+  EXPECT_EQ(before("j", 1, 3), first - 1);
+  EXPECT_EQ(before("j", 5, 100), first + 4 - 1);
+  EXPECT_EQ(before("j", 9, 1), first + 4 - 1);
+  EXPECT_EQ(before("j", 10, 100), last);
+  EXPECT_EQ(before("k", 0, 1), first + 2 - 1);
+  EXPECT_EQ(before("k", 8, 1), first + 2);
+  EXPECT_EQ(before("none", 0, 1), 0);
+  ASSERT_OK(store_->DeleteRecords(std::vector<int64_t>{first}));
+  EXPECT_EQ(before("j", 4, 1), first + 4 - 1);
+}
+
 TEST_P(StoreTest, LatestRecordsAreTheNewestOfTheTarget) {
   AddJob("j");
   for (uint32_t trial = 0; trial < 8; ++trial) {
