@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "base/hash/unique_id.h"
 #include "base/log.h"
 #include "base/server/grpc_status.h"
@@ -33,6 +35,21 @@ constexpr milliseconds kBusyPause{20};
 // Most releases in one call.
 constexpr size_t kMaxReleases = 1'000;
 constexpr std::chrono::hours kForEver{24 * 365};
+
+using Answered = std::function<void(grpc::Status)>;
+
+// Begins a call, and waits for its answer. A thread in one of gRPC's blocking calls takes turns at
+// reading all sockets of the process, and a scheduler has hundreds of threads that call.
+grpc::Status Await(const std::function<void(const Answered& answered)>& begin) {
+  grpc::Status answer;
+  absl::Notification answered;
+  begin([&](grpc::Status status) {
+    answer = std::move(status);
+    answered.Notify();
+  });
+  answered.WaitForNotification();
+  return answer;
+}
 
 milliseconds ToMilliseconds(absl::Duration duration) {
   if (duration >= absl::Hours(24 * 365)) return kForEver;
@@ -185,19 +202,9 @@ Status LeaseKeeper::Core::Poll(const v1::AcquireRequest& request, const std::sto
   context.set_deadline(std::chrono::system_clock::now() + milliseconds(request.wait_ms()) +
                        kPollGrace);
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-  // A thread that waits in a blocking call takes turns at reading all sockets of the process, and
-  // threads wait here for seconds.
-  std::mutex mutex;
-  std::condition_variable ended;
-  std::optional<grpc::Status> answer;
-  stub_->async()->Acquire(&context, &request, reply, [&](grpc::Status status) {
-    std::lock_guard lock(mutex);
-    answer = std::move(status);
-    ended.notify_one();
-  });
-  std::unique_lock lock(mutex);
-  ended.wait(lock, [&] { return answer.has_value(); });
-  return Note(*answer);
+  return Note(Await([&](const Answered& answered) {
+    stub_->async()->Acquire(&context, &request, reply, answered);
+  }));
 }
 
 LeasedWorker LeaseKeeper::Core::Keep(v1::Lease lease) {
@@ -336,7 +343,10 @@ bool LeaseKeeper::Core::SendReleases(milliseconds deadline) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + deadline);
   v1::ReleaseReply reply;
-  if (!Note(stub_->Release(&context, request, &reply)).ok()) return false;
+  const grpc::Status status = Await([&](const Answered& answered) {
+    stub_->async()->Release(&context, &request, &reply, answered);
+  });
+  if (!Note(status).ok()) return false;
   std::lock_guard lock(mutex_);
   // Ids that came in during the call stand behind the ids that were sent.
   release_ids_.erase(release_ids_.begin(), release_ids_.begin() + request.lease_ids_size());
@@ -361,7 +371,10 @@ bool LeaseKeeper::Core::SendRenew() {
   context.set_deadline(std::chrono::system_clock::now() + kCallDeadline);
   const std::stop_callback cancel(stop_.get_token(), [&context] { context.TryCancel(); });
   v1::RenewReply reply;
-  if (!Note(stub_->Renew(&context, request, &reply)).ok()) return false;
+  const grpc::Status status = Await([&](const Answered& answered) {
+    stub_->async()->Renew(&context, &request, &reply, answered);
+  });
+  if (!Note(status).ok()) return false;
   for (const std::string& id : reply.lost_lease_ids()) MarkLost(id, "the tracker revoked it");
   std::lock_guard lock(mutex_);
   for (const v1::Lease& lease : request.leases()) {

@@ -48,7 +48,7 @@ class GroupCommit {
 
   // Most writes of one commit.
   static constexpr size_t kMostWrites = 256;
-  static constexpr std::chrono::milliseconds kPause{4};
+  static constexpr std::chrono::milliseconds kPause{12};
 
  private:
   // A write that waits, and the thread that waits for it.

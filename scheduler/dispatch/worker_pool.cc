@@ -96,6 +96,11 @@ size_t WorkerPool::queued() const {
   return queue_.size();
 }
 
+uint64_t WorkerPool::looks() const {
+  std::lock_guard lock(mutex_);
+  return looks_;
+}
+
 int WorkerPool::usable() const {
   std::lock_guard lock(mutex_);
   return usable_places_;
@@ -115,7 +120,8 @@ std::optional<std::string> WorkerPool::BlockedReason() const {
 // ---- leases ---------------------------------------------------------------------------------
 
 bool WorkerPool::MayNeedLease() const {
-  return MayAsk() && queue_.size() > static_cast<size_t>(asking_) + idle_.size();
+  const bool can_ask = asking_ < options_.most_asking && MayAsk();
+  return can_ask && queue_.size() > static_cast<size_t>(asking_) + idle_.size();
 }
 
 bool WorkerPool::NeedsLease() const {
@@ -209,7 +215,9 @@ void WorkerPool::WatchTime() {
 // A lease that others want stays until it is idle for long enough: there may be an item at once.
 void WorkerPool::LetIdleGo() {
   const auto now = Clock::now();
-  next_look_ = now + kForEver;
+  ++looks_;
+  // A lease whose item ends before that is due later, so most ends of items need no look.
+  next_look_ = now + (places_.empty() ? Clock::duration(kForEver) : options_.idle_release);
   std::vector<PlacePtr> over;
   for (const PlacePtr& place : idle_) {
     if (place->ahead_works) continue;  // it is looked at when that ends

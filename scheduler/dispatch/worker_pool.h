@@ -113,6 +113,9 @@ class WorkerPool {
 
   // Returns the number of items that wait for a worker.
   size_t queued() const;
+  // Returns how often the pool has looked at the time: as long as it has leases, at least once in
+  // idle_release, and seldom oftener.
+  uint64_t looks() const;
   // Returns the number of leases in hand on workers that are not left alone.
   int usable() const;
   // Tells whether there is a lease on another worker than this one that is not left alone.
@@ -224,12 +227,13 @@ class WorkerPool {
   int asking_ = 0;                           // leases that are being asked for
   int in_hand_ = 0;                          // work that has not ended
   Clock::time_point next_look_;              // of the thread that looks at the time
-  uint64_t events_ = 0;                      // grows when there may be other work to do meanwhile
-  std::map<std::string, int> usable_;        // worker id -> leases that can be used now
-  int usable_places_ = 0;                    // their sum
-  std::map<std::string, Backoff> trouble_;   // key: worker id
-  std::string problem_;                      // the last complaint or refusal; "" after a success
-  HelperThreads helpers_;                    // the rest uses the other members
+  uint64_t looks_ = 0;
+  uint64_t events_ = 0;                     // grows when there may be other work to do meanwhile
+  std::map<std::string, int> usable_;       // worker id -> leases that can be used now
+  int usable_places_ = 0;                   // their sum
+  std::map<std::string, Backoff> trouble_;  // key: worker id
+  std::string problem_;                     // the last complaint or refusal; "" after a success
+  HelperThreads helpers_;                   // the rest uses the other members
   std::vector<std::thread> threads_;
 };
 

@@ -83,6 +83,22 @@ TEST_F(WorkerPoolTest, WorkMayEndAtOnce) {
   EXPECT_TRUE(Eventually([&] { return done == 100'000; }));
 }
 
+// A lease that is idle for a moment between two items has no other thread look at the time.
+TEST_F(WorkerPoolTest, TheEndOfAnItemNeedsNoLookAtTheTime) {
+  AddWorker("a");
+  WorkerPool::Options options = Quick(1);
+  options.idle_release = 1h;
+  OpenWork open;
+  WorkerPool pool(options, source_, open.Keep());
+  constexpr int kItems = 200;
+  for (int i = 0; i < kItems; ++i) {
+    pool.Push(std::make_unique<WorkItem>());
+    ASSERT_TRUE(Eventually([&] { return open.size() == 1; }));
+    for (const WorkerPool::Done& end : open.Take()) end({});
+  }
+  EXPECT_LT(pool.looks(), kItems / 4);
+}
+
 // The work of many leases goes on without a thread for each.
 TEST_F(WorkerPoolTest, AllLeasesAreUsedAtOnceAndGivenBackWhenIdle) {
   AddWorker("a", 300);

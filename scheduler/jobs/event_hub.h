@@ -7,6 +7,7 @@
 // Thread-safe. Memory: a few numbers per job that ever changed or was waited for.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -19,6 +20,19 @@ namespace kiln::scheduler {
 
 class EventHub {
  public:
+  // A watcher of any job. It counts while it lives. The hub outlives it.
+  class Watcher {
+   public:
+    explicit Watcher(const EventHub& hub) : hub_(hub) { ++hub_.watchers_; }
+    ~Watcher() { --hub_.watchers_; }
+    Watcher(const Watcher&) = delete;
+    Watcher& operator=(const Watcher&) = delete;
+
+   private:
+    const EventHub& hub_;
+  };
+  int watchers() const { return watchers_; }
+
   // A watcher reads the version before it reads the store. Wait then sees every later change.
   uint64_t version(const std::string& job_id) const;
   // Grows with the changes that are more than new results.
@@ -45,6 +59,7 @@ class EventHub {
   mutable std::mutex mutex_;
   mutable std::map<std::string, Job> jobs_;  // a wait makes an entry, too
   bool closed_ = false;
+  mutable std::atomic<int> watchers_ = 0;
 };
 
 }  // namespace kiln::scheduler

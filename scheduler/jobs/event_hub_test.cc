@@ -58,5 +58,16 @@ TEST(EventHubTest, CloseEndsAllWaiting) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
 }
 
+TEST(EventHubTest, WatchersCountWhileTheyLive) {
+  EventHub hub;
+  EXPECT_EQ(hub.watchers(), 0);
+  {
+    const EventHub::Watcher first(hub);
+    const EventHub::Watcher second(hub);
+    EXPECT_EQ(hub.watchers(), 2);
+  }
+  EXPECT_EQ(hub.watchers(), 0);
+}
+
 }  // namespace
 }  // namespace kiln::scheduler

@@ -815,5 +815,12 @@ TEST_F(ServiceTest, AProcessThatMayNotServeIsToldWhy) {
   EXPECT_THAT(refused(id, "ada"), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("ended")));
 }
 
+TEST(ResultsIntervalTest, ManyWatchersLookSeldomer) {
+  EXPECT_EQ(ResultsInterval(0), absl::Milliseconds(50));
+  EXPECT_EQ(ResultsInterval(1), absl::Milliseconds(50));
+  EXPECT_EQ(ResultsInterval(63), absl::Milliseconds(189));
+  EXPECT_EQ(ResultsInterval(100'000), absl::Milliseconds(250));
+}
+
 }  // namespace
 }  // namespace kiln::scheduler

@@ -1,5 +1,6 @@
 #include "scheduler/service/watch.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -14,14 +15,15 @@ namespace {
 
 // Longest time until a watcher's end, or a change that is not in the store, is noticed.
 constexpr absl::Duration kLook = absl::Milliseconds(250);
-// While results come, the status is read so often, and results are sent so often.
+// While results come, the status is read so often.
 constexpr absl::Duration kStatusInterval = absl::Seconds(1);
-constexpr absl::Duration kResultsInterval = absl::Milliseconds(50);
+constexpr absl::Duration kShortestResultsInterval = absl::Milliseconds(50);
+constexpr absl::Duration kResultsIntervalOfWatcher = absl::Milliseconds(3);
 
 class Watch {
  public:
   Watch(store::Store& store, const Jobs& jobs, const EventHub& events, const WatchOptions& options)
-      : store_(store), jobs_(jobs), events_(events), options_(options) {}
+      : store_(store), jobs_(jobs), events_(events), options_(options), counted_(events) {}
 
   Status Run() {
     while (true) {
@@ -121,7 +123,7 @@ class Watch {
 
   // Sends the status that was read last along, once.
   Status Send(const store::Record* record, const store::RoundRow* round = nullptr) {
-    KILN_RETURN_IF_ERROR(CheckAlive());
+    KILN_RETURN_IF_ERROR(CheckOpen());
     v1::JobEvent event;
     if (unsent_.has_value()) {
       *event.mutable_status() = *std::exchange(unsent_, std::nullopt);
@@ -137,8 +139,8 @@ class Watch {
 
   Status Wait(uint64_t seen) {
     const absl::Time start = absl::Now();
-    if (start - results_time_ < kResultsInterval) {
-      absl::SleepFor(kResultsInterval);
+    if (start - results_time_ < kShortestResultsInterval) {
+      absl::SleepFor(ResultsInterval(events_.watchers()));
       if (events_.version(options_.job_id) != seen) return CheckAlive();
     }
     while (events_.Wait(options_.job_id, seen, kLook) == seen) {
@@ -150,6 +152,10 @@ class Watch {
 
   Status CheckAlive() const {
     if (options_.cancelled()) return Gone();
+    return CheckOpen();
+  }
+  // Costs less than a look whether the watcher has gone. A write shows that as well.
+  Status CheckOpen() const {
     if (events_.closed()) return Unavailable("the scheduler is stopping; watch again");
     return OkStatus();
   }
@@ -159,6 +165,7 @@ class Watch {
   const Jobs& jobs_;
   const EventHub& events_;
   const WatchOptions& options_;
+  const EventHub::Watcher counted_;
   int64_t last_id_ = 0;
   uint32_t next_round_ = 0;
   uint64_t status_version_ = 0;
@@ -170,6 +177,10 @@ class Watch {
 };
 
 }  // namespace
+
+absl::Duration ResultsInterval(int watchers) {
+  return std::clamp(watchers * kResultsIntervalOfWatcher, kShortestResultsInterval, kLook);
+}
 
 Status WatchJob(store::Store& store, const Jobs& jobs, const EventHub& events,
                 const WatchOptions& options) {
