@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/hash/digest.h"
 #include "base/hash/unique_id.h"
+#include "base/hash/xxh3.h"
 
 namespace kiln {
 namespace {
@@ -34,6 +34,12 @@ bool IsTraceparent(std::string_view text) {
   return text[2] == '-' && text[kSpanAt - 1] == '-' && text[kFlagsAt - 1] == '-' &&
          IsId(text.substr(kTraceAt, kTraceDigits)) && IsId(text.substr(kSpanAt, kSpanDigits)) &&
          IsHex(text.substr(kFlagsAt, 2));
+}
+
+// Both halves of 0 would be no id. Ids need not be secret, and a farm makes thousands a second.
+std::string TraceId(std::string_view of) {
+  return fmt::format("{:016x}{:016x}", std::max<uint64_t>(1, Xxh3(of)),
+                     Xxh3(fmt::format("{}, second half", of)));
 }
 
 // A digest of 0 is no id.
@@ -69,17 +75,17 @@ TraceContext NewSpan(std::string_view parent) {
 
 TraceContext TraceOfTrial(std::string_view job_id, uint32_t number, TrialSpan span) {
   TraceContext context;
-  context.trace_id = Sha256Hex(fmt::format("trial {}/{}", job_id, number)).substr(0, kTraceDigits);
+  context.trace_id = TraceId(fmt::format("trial {}/{}", job_id, number));
   context.span_id = SpanId(fmt::format("{} {}", context.trace_id, static_cast<int>(span)));
   return context;
 }
 
 TraceContext TraceOfJob(std::string_view job_id, std::string_view parent) {
-  const std::string digest = Sha256Hex(fmt::format("job {}", job_id));
+  const std::string job = fmt::format("job {}", job_id);
   const auto parsed = ParseTraceparent(parent);
   TraceContext context = parsed.ok() ? *parsed : TraceContext{};
-  if (!parsed.ok()) context.trace_id = digest.substr(0, kTraceDigits);
-  context.span_id = SpanId(digest);
+  if (!parsed.ok()) context.trace_id = TraceId(job);
+  context.span_id = SpanId(job);
   return context;
 }
 

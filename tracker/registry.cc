@@ -13,6 +13,7 @@ constexpr int64_t kMinLeaseMs = 100;
 constexpr int64_t kRememberReleasedMs = 60'000;
 // Most announcements that all workers are told to make together in a second.
 constexpr int64_t kAnnouncementsPerS = 500;
+constexpr int64_t kRenewalsPerS = 200;
 constexpr size_t kMostNames = 10;
 
 // Returns the log line about a worker that is new here.
@@ -84,6 +85,12 @@ int64_t Registry::NextAnnounceMs() const {
   const int64_t longest_ms = std::max<int64_t>(options_.deadline_ms / 4, 1);
   const auto workers = static_cast<int64_t>(workers_.size());
   return std::min(longest_ms, std::max(options_.announce_ms, 1'000 * workers / kAnnouncementsPerS));
+}
+
+int64_t Registry::NextRenewMs() const {
+  const auto holders = static_cast<int64_t>(shares_.held.by_scheduler.size());
+  const int64_t longest_ms = std::max(options_.renew_ms, options_.turn_ms);
+  return std::min(longest_ms, std::max(options_.renew_ms, 1'000 * holders / kRenewalsPerS));
 }
 
 int64_t Registry::PatienceMs() const {

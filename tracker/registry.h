@@ -80,8 +80,9 @@ struct RegistryOptions {
   int64_t default_lease_ms = 10'000;
   int64_t max_lease_ms = 600'000;
   int64_t request_idle_ms = 5'000;
-  // Longest interval between renewals that holders are told; short enough for any lease_ms. Holders
-  // learn within this time that a lease is wanted.
+  // Interval between renewals that holders are told; less if a lease is short. More than 100
+  // holders are told to renew 200 times a second all together, but at least once in turn_ms.
+  // Holders learn within this time that a lease is wanted.
   int64_t renew_ms = 500;
   // Time without new leases on a rejoining worker: two renewals and a reconnect.
   int64_t refill_ms = 5'000;
@@ -163,6 +164,7 @@ class Registry {
   const Totals& totals() const { return totals_; }
 
   int64_t NextAnnounceMs() const;
+  int64_t NextRenewMs() const;
 
  private:
   using KindKey = std::pair<v1::WorkerKind, std::string>;

@@ -27,7 +27,7 @@ StatusOr<v1::RenewReply> Registry::Renew(const v1::RenewRequest& request, int64_
   }
   Advance(now_ms);
   v1::RenewReply reply;
-  int64_t next_ms = options_.renew_ms;
+  int64_t next_ms = NextRenewMs();
   std::vector<const v1::Lease*> kept;
   for (const v1::Lease& lease : request.leases()) {
     if (!RenewOne(lease, request)) {

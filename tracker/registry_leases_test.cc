@@ -82,6 +82,25 @@ TEST_F(RegistryTest, TheNewestDriftsAreTold) {
   for (const v1::DriftSpan& span : reply.drifts()) EXPECT_GE(span.from_s(), 5000);
 }
 
+TEST_F(RegistryTest, ManyHoldersRenewSeldomer) {
+  Announce(Worker("w", 1'000, {"cuda"}));
+  std::vector<v1::Lease> leases;
+  const auto hold = [&](int holders) {
+    for (int i = static_cast<int>(leases.size()); i < holders; ++i) {
+      leases.push_back(Granted(Ask(fmt::format("r{}", i), fmt::format("user{}", i))));
+    }
+    return Renew(RenewOf("user0", {leases[0]})).next_renew_ms();
+  };
+  EXPECT_EQ(hold(1), 500u);
+  EXPECT_EQ(hold(100), 500u);
+  EXPECT_EQ(hold(200), 1'000u);
+  EXPECT_EQ(hold(1'000), 2'000u) << "a turn";
+  for (int i = 1; i < 1'000; ++i) {
+    registry_.Release(ReleaseOf(fmt::format("user{}", i), {leases[i].id()}), now_ms_);
+  }
+  EXPECT_EQ(hold(1), 500u);
+}
+
 TEST_F(RegistryTest, HigherPriorityWantsALeaseAtOnce) {
   Announce(Worker("w", 1, {"cuda"}));
   const v1::Lease lease = Granted(Ask("r1", "ann"));

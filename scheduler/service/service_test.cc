@@ -7,6 +7,7 @@
 #include "base/status_testing.h"
 #include "rpc/channel.h"
 #include "scheduler/dispatch/workers_testing.h"
+#include "scheduler/service/watch.h"
 #include "scheduler/values/job_testing.h"
 #include "store/memory_store.h"
 #include "store/record_testing.h"
