@@ -1,9 +1,16 @@
 #include "store/group_commit.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <thread>
 
 namespace kiln::store {
+namespace {
+
+constexpr std::chrono::microseconds kNoPause{0}, kShortestPause{4'000}, kLongestPause{12'000};
+constexpr std::chrono::microseconds kPauseForWrite{300};
+
+}  // namespace
 
 Status GroupCommit::Commit(const Write& write) {
   Member self(write);
@@ -30,7 +37,7 @@ void GroupCommit::Lead(Member& self, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   CommitGroup(group);
   lock.lock();
-  if (group.size() > 1) next_begin_ = std::chrono::steady_clock::now() + kPause;
+  next_begin_ = std::chrono::steady_clock::now() + PauseAfter(group.size());
   commits_ = !queue_.empty();
   Member* const next = commits_ ? queue_.front() : nullptr;
   lock.unlock();
@@ -40,6 +47,11 @@ void GroupCommit::Lead(Member& self, std::unique_lock<std::mutex>& lock) {
     member->done = true;
     member->turn.Notify();
   }
+}
+
+std::chrono::microseconds GroupCommit::PauseAfter(size_t writes) {
+  if (writes <= 1) return kNoPause;
+  return std::clamp(static_cast<int64_t>(writes) * kPauseForWrite, kShortestPause, kLongestPause);
 }
 
 size_t GroupCommit::waiting() const {

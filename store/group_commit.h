@@ -2,9 +2,9 @@
 // times what a record costs.
 //
 // A thread whose write finds no commit under way commits it, with all writes that wait by then.
-// Writes that come meanwhile wait for the next commit. A lone writer never waits for others; after
-// a commit of several writes the next one begins kPause after it at the earliest, because their
-// threads are about to come again.
+// Writes that come meanwhile wait for the next commit. A lone writer never waits for others. After
+// a commit of several writes the next one begins a pause after it at the earliest, because their
+// threads are about to come again: the more they are, the longer it waits for them (PauseAfter).
 //
 // If one write of a group fails, each is done again in a transaction of its own, so that each
 // thread gets the result of its own write.
@@ -48,7 +48,8 @@ class GroupCommit {
 
   // Most writes of one commit.
   static constexpr size_t kMostWrites = 256;
-  static constexpr std::chrono::milliseconds kPause{12};
+  // Returns the time from the end of a commit of so many writes to the begin of the next one.
+  static std::chrono::microseconds PauseAfter(size_t writes);
 
  private:
   // A write that waits, and the thread that waits for it.

@@ -146,5 +146,14 @@ TEST_F(GroupCommitTest, NoThreadIsForgotten) {
   EXPECT_EQ(Rows(), 400);
 }
 
+TEST(GroupCommitPauseTest, GrowsWithTheWritersThatAreAboutToComeAgain) {
+  using std::chrono::microseconds;
+  EXPECT_EQ(GroupCommit::PauseAfter(0), microseconds(0));
+  EXPECT_EQ(GroupCommit::PauseAfter(1), microseconds(0));
+  EXPECT_EQ(GroupCommit::PauseAfter(2), microseconds(4'000));
+  EXPECT_EQ(GroupCommit::PauseAfter(20), microseconds(6'000));
+  EXPECT_EQ(GroupCommit::PauseAfter(63), microseconds(12'000));
+}
+
 }  // namespace
 }  // namespace kiln::store
