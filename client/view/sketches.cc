@@ -101,11 +101,11 @@ std::vector<Blank> BlanksOf(const search::Sketch& sketch, const search::Task& ta
 
 // Returns the number of ways to fill all blanks; a double, since there may be very many.
 double CountPoints(const search::Sketch& sketch, std::span<const Blank> blanks,
-                   const search::Task& task) {
+                   const search::Task& task, const search::Parameters& parameters) {
   double count = 1;
   if (const schedule::OnlineTile* const tile = sketch.state.online()) {
     count *= static_cast<double>(
-        search::CountOnlineTiles(*tile, search::HasOnlineWarpgroupUnits(*task.dag, task.target)));
+        search::CountOnlineTiles(*tile, search::OnlineSpaceOf(task, parameters)));
   }
   for (const Blank& blank : blanks) count *= blank.ways;
   return count;
@@ -194,7 +194,7 @@ std::string PrimitivesText(const search::Sketch& sketch) {
   ReplaceAll(text, "factors=[0", "factors=[?");
   ReplaceAll(text, "?, 0", "?, ?");
   ReplaceAll(text, "factor=0", "factor=?");
-  for (const std::string_view number : {"rows", "keys", "warps", "depth"})
+  for (const std::string_view number : {"rows", "keys", "warps", "depth", "parts", "splits"})
     ReplaceAll(text, fmt::format("{}=0", number), fmt::format("{}=?", number));
   return text;
 }
@@ -221,7 +221,7 @@ StatusOr<std::string> FilledBlanks(const search::Task& task, const std::string& 
   std::string text = fmt::format(
       "sketch {} with its blanks filled, one point of {} (the {} and their blanks: kiln "
       "show --sketches); the loops of each axis, outermost first:\n",
-      *number, PointsText(CountPoints(sketch, blanks, task)),
+      *number, PointsText(CountPoints(sketch, blanks, task, parameters)),
       Counted(std::ssize(sketches), "sketch", "sketches"));
   for (const Blank& blank : blanks) {
     const std::string filled = FilledText(blank, steps);
@@ -245,7 +245,7 @@ StatusOr<std::string> PrintSketches(const dag::DagPtr& dag, const std::string& t
   int number = 0;
   for (const search::Sketch& sketch : search::GenerateSketches({task, parameters})) {
     const std::vector<Blank> blanks = BlanksOf(sketch, task, parameters);
-    const double points = CountPoints(sketch, blanks, task);
+    const double points = CountPoints(sketch, blanks, task, parameters);
     if (json) {
       std::string all;
       for (const Blank& blank : blanks) all += (all.empty() ? "" : ",") + BlankJson(blank);

@@ -87,6 +87,7 @@ void OnlineBuilder::MakeBuffers() {
     if (is_input && op.type().is_int())
       program_.buffers.back().index_limit = limits[static_cast<size_t>(t.op)];
   }
+  if (is_split()) MakeSplitBuffers();
   const TileAxis row{chain_.row, block_rows(), extent(chain_.row)},
       key{chain_.key, tile_.keys, extent(chain_.key)},
       depth{chain_.depth, terms(), extent(chain_.depth)},
@@ -196,9 +197,10 @@ Expr OnlineBuilder::Written(Expr e, const Parts& parts) {
 
 void OnlineBuilder::FindScale() {
   const Expr logit = chain_.seen_logit != nullptr ? chain_.seen_logit : chain_.logit;
+  const int64_t last_part =
+      (tile_.splits - 1) * key_tiles() * tile_.keys + (tile_.parts - 1) * keys_of_part();
   const bool has_every_part_keys =
-      tile_.parts == 1 ||
-      (!chain_.last_key && extent(chain_.key) > (tile_.parts - 1) * keys_of_part());
+      last_part == 0 || (!chain_.last_key && extent(chain_.key) > last_part);
   const bool is_finite = has_every_part_keys && IsFinite(logit, chain_.scores);
   is_fast_ = is_finite && chain_.weight->type.bits == 16;
   const auto scaled = dag::AsScaledLoad(logit);
@@ -223,9 +225,13 @@ double OnlineBuilder::LowestLogit() const {
 }
 
 Expr OnlineBuilder::IsSeen() {
-  if (!chain_.last_key) return nullptr;
+  if (tile_.is_cluster) return nullptr;
+  Expr seen = nullptr;
+  if (has_fewer_tiles()) seen = write_.Less(first_key_, extent(chain_.key));
+  if (!chain_.last_key) return seen;
   // The block's last row sees the most keys.
-  return write_.Less(first_key_, write_.Add(first_row_, block_rows() + *chain_.last_key));
+  return write_.And(
+      seen, write_.Less(first_key_, write_.Add(first_row_, block_rows() + *chain_.last_key)));
 }
 
 Expr OnlineBuilder::LastSeen() {
@@ -238,8 +244,7 @@ Expr OnlineBuilder::LastSeen() {
 
 Expr OnlineBuilder::IsWhole() {
   Expr whole = nullptr;
-  if (extent(chain_.key) % tile_.keys != 0)
-    whole = write_.Less(first_key_, extent(chain_.key) - tile_.keys + 1);
+  if (has_keys_beyond()) whole = write_.Less(first_key_, extent(chain_.key) - tile_.keys + 1);
   if (chain_.last_key) {
     // The block's first row sees the fewest keys.
     whole = write_.And(
@@ -310,7 +315,8 @@ Stmt OnlineBuilder::Copy(const SharedTile& tile, bool is_async) {
     Expr condition = nullptr;
     for (const auto& [axis, number] :
          {std::pair{tile.outer, outer}, std::pair{tile.inner, inner}}) {
-      if (axis.limit % axis.extent == 0) continue;
+      const bool is_beyond = axis.var == chain_.key && has_keys_beyond();
+      if (axis.limit % axis.extent == 0 && !is_beyond) continue;
       condition = write_.And(condition, write_.Less(value_of(axis, number), axis.limit));
     }
     return condition;

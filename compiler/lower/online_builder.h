@@ -1,7 +1,8 @@
-// Writes the kernel of an online softmax (online_softmax.h). One class in two files:
+// Writes the kernels of an online softmax (online_softmax.h). One class in three files:
 //
 //   online_builder.cc  buffers, expressions of the chain, loops over the elements of a thread
 //   online_softmax.cc  the statements, in their order
+//   online_splits.cc   results of blocks that share the keys, and what joins them
 #pragma once
 
 #include <algorithm>
@@ -109,7 +110,12 @@ class OnlineBuilder {
   ir::Stmt CopyToRing(const SharedTile& tile, ir::Expr key_tile);
   ir::Stmt CopyGroup(ir::Expr key_tile);
   ir::Stmt InRing(ir::Stmt stmt, const SharedTile& tile, ir::Expr key_tile);
-  void SetKeyTile(ir::Expr tile) { first_key_ = write_.Mul(tile, tile_.keys); }
+  void SetKeyTile(ir::Expr tile) {
+    if (is_split()) tile = write_.Add(write_.Mul(split_, key_tiles()), tile);
+    first_key_ = write_.Mul(tile, tile_.keys);
+  }
+  // Sets the block's first row and its problem.
+  void SetBlock(ir::Expr block);
   ir::Stmt SkipUnseenTile(ir::Stmt visit, ir::Expr seen);
   ir::Stmt ComputeScores();
   ir::Stmt ScoresToExponentials();
@@ -125,6 +131,33 @@ class OnlineBuilder {
   ir::Stmt StoreResults();
   ir::Stmt StorePartialResults();
   ir::Stmt CombineParts();
+  // Stores an element of the output. `row` is counted in the block.
+  ir::Stmt StoreResult(ir::Expr row, ir::Expr column, ir::Expr sum, ir::Expr inverse,
+                       ir::Expr total, ir::Expr inside);
+  // Neighbouring columns are neighbours of the output, and pairs of them end with the row.
+  bool HasPairsOfColumns() const;
+
+  // ---- blocks that share the keys
+  void MakeSplitBuffers();
+  bool is_split() const { return tile_.splits > 1; }
+  std::vector<int32_t> SplitRegisters() const {
+    return {join_highest_, join_factor_, join_total_, join_sums_};
+  }
+  // Returns an element of a buffer that has one for each of these blocks.
+  ir::Expr AtSplit(int32_t slot, ir::Expr split, std::initializer_list<ir::Expr> at) {
+    return write_.Load(slot, PlaceOfSplit(split, at));
+  }
+  std::vector<ir::Expr> PlaceOfSplit(ir::Expr split, std::initializer_list<ir::Expr> at) const;
+  // Stores what the block found for its keys.
+  ir::Stmt StoreSplit();
+  // Joins what all blocks found, for two neighbouring columns of a row of the block. `element`
+  // numbers these pairs.
+  ir::Stmt JoinSplits(ir::Expr element);
+  ir::Stmt ForSplits(absl::FunctionRef<ir::Stmt(ir::Expr)> body);
+  ir::Stmt AddSplits(ir::Expr row, ir::Expr first_column);
+  ir::Stmt StoreJoined(ir::Expr row, ir::Expr first_column);
+  ir::Stmt JoinInCluster();
+  ir::Kernel JoiningKernel();
   // Calls body(i, group, neighbour) for all elements of a thread.
   ir::Stmt ForTile(int64_t groups, ir::LoopKind innermost,
                    absl::FunctionRef<ir::Stmt(ir::Expr, ir::Expr, ir::Expr)> body);
@@ -147,7 +180,8 @@ class OnlineBuilder {
   // Initial maximum of a row that has seen no key yet, or only keys of infinitely low logits. It is
   // finite, so that a difference with another maximum, or with itself, is a number.
   double LowestLogit() const;
-  // Returns the condition that any row of the block sees a key of the tile. Null: always.
+  // Returns the condition that any row of the block sees a key of the tile. Null: every tile is
+  // visited.
   ir::Expr IsSeen();
   // Returns the last tile of keys that a row of the block sees.
   ir::Expr LastSeen();
@@ -173,7 +207,20 @@ class OnlineBuilder {
   int64_t terms() const { return RoundUp(extent(chain_.depth), kTerms); }
   int64_t row_tiles() const { return CeilDiv(extent(chain_.row), block_rows()); }
   int64_t blocks() const;
-  int64_t key_tiles() const { return CeilDiv(extent(chain_.key), tile_.keys); }
+  int64_t all_key_tiles() const { return CeilDiv(extent(chain_.key), tile_.keys); }
+  // Number of tiles of keys that a block visits.
+  int64_t key_tiles() const { return CeilDiv(all_key_tiles(), tile_.splits); }
+  // The last of the blocks that share the keys has fewer tiles.
+  bool has_fewer_tiles() const { return key_tiles() * tile_.splits != all_key_tiles(); }
+  // A visited tile may have keys beyond the end. All blocks of a cluster visit as many tiles as the
+  // others, because the barriers of its blocks are reached by all of them.
+  bool has_keys_beyond() const {
+    return extent(chain_.key) % tile_.keys != 0 || (tile_.is_cluster && has_fewer_tiles());
+  }
+  // Rows of a block that exist, and columns, rounded up, of buffers for each split.
+  int64_t split_rows() const { return std::min(block_rows(), extent(chain_.row)); }
+  int64_t split_columns() const { return value_groups() * kColumns; }
+  int64_t split_pairs() const { return CeilDiv(extent(chain_.column), kNeighbours); }
   int64_t ring() const { return std::min<int64_t>(tile_.depth, key_tiles()); }
 
   const schedule::State& state_;
@@ -193,6 +240,10 @@ class OnlineBuilder {
   int32_t weights_ = -1, highest_of_threads_ = -1, total_of_threads_ = -1;
   // Buffers for each part of the keys. -1: there is only one part. part_factor_ is in registers.
   int32_t highest_of_parts_ = -1, total_of_parts_ = -1, sums_of_parts_ = -1, part_factor_ = -1;
+  // Buffers for each block that shares the keys, and registers of a thread that joins them. -1: no
+  // blocks share them.
+  int32_t highest_of_splits_ = -1, total_of_splits_ = -1, sums_of_splits_ = -1;
+  int32_t join_highest_ = -1, join_factor_ = -1, join_total_ = -1, join_sums_ = -1;
   bool has_inputs_in_logit_ = false;
   // True if every row has a finite logit in the first tile of keys of each part whenever scores are
   // finite, no logit is near the largest number, and weights have 16 bits. A power is then computed
@@ -206,6 +257,10 @@ class OnlineBuilder {
 
   // Values for the statement that is written.
   ir::Expr thread_ = nullptr;
+  // Number of the block, counted once for all that share the keys.
+  ir::Expr block_ = nullptr;
+  // Number of the block among those that share the keys.
+  ir::Expr split_ = nullptr;
   // First row of the block.
   ir::Expr first_row_ = nullptr;
   // First key of the tile.

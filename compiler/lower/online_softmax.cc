@@ -48,7 +48,7 @@ Stmt OnlineBuilder::LogitsOfTile(bool is_whole) {
     Expr value = Written(logit, {{score, own}, {scaled_, own}});
     if (!is_whole) {
       Expr inside = nullptr;
-      if (extent(chain_.key) % tile_.keys != 0) inside = write_.Less(key, extent(chain_.key));
+      if (has_keys_beyond()) inside = write_.Less(key, extent(chain_.key));
       if (has_inputs_in_logit_ && extent(chain_.row) % block_rows() != 0)
         inside = write_.And(inside, write_.Less(row, extent(chain_.row)));
       if (inside != nullptr)
@@ -257,30 +257,37 @@ Stmt OnlineBuilder::SkipUnseenTile(Stmt visit, Expr seen) {
 }
 
 Stmt OnlineBuilder::StoreResults() {
+  const ir::LoopKind kind = HasPairsOfColumns() ? ir::LoopKind::kVectorized : ir::LoopKind::kSerial;
+  return ForTile(stored_groups(), kind, [&](Expr i, Expr group, Expr side) {
+    const Expr row = RowOf(i), column = ColumnOf(StoredGroup(group), side);
+    Expr inside = nullptr;
+    if (extent(chain_.row) % block_rows() != 0)
+      inside = write_.Less(write_.Add(first_row_, row), extent(chain_.row));
+    if (extent(chain_.column) != stored_groups() * tile_.parts * kColumns)
+      inside = write_.And(inside, write_.Less(column, extent(chain_.column)));
+    return StoreResult(row, column, At(sums_, {i, group, side}), At(factor_, {i}), At(total_, {i}),
+                       inside);
+  });
+}
+
+bool OnlineBuilder::HasPairsOfColumns() const {
+  return extent(chain_.column) % kNeighbours == 0 &&
+         chain_.column + 1 == static_cast<int32_t>(dag_.op(chain_.output).axes().size());
+}
+
+Stmt OnlineBuilder::StoreResult(Expr row, Expr column, Expr sum, Expr inverse, Expr of_row,
+                                Expr inside) {
   const Expr weighted = LoadOf(chain_.weighted), total = LoadOf(chain_.total);
   // One division serves a whole row.
   const Expr quotient = chain_.pool->Div(weighted, total);
-  const dag::Operator& output = dag_.op(chain_.output);
-  const bool is_pair = extent(chain_.column) % kNeighbours == 0 &&
-                       chain_.column + 1 == static_cast<int32_t>(output.axes().size());
-  const ir::LoopKind kind = is_pair ? ir::LoopKind::kVectorized : ir::LoopKind::kSerial;
-  return ForTile(stored_groups(), kind, [&](Expr i, Expr group, Expr side) {
-    const Expr row = write_.Add(first_row_, RowOf(i)), column = ColumnOf(StoredGroup(group), side);
-    vars_[static_cast<size_t>(chain_.row)] = row;
-    vars_[static_cast<size_t>(chain_.column)] = column;
-    const Expr sum = At(sums_, {i, group, side});
-    const Expr value = Written(
-        chain_.result,
-        {{quotient, pool().Mul(sum, At(factor_, {i}))}, {weighted, sum}, {total, At(total_, {i})}});
-    Expr inside = nullptr;
-    if (extent(chain_.row) % block_rows() != 0) inside = write_.Less(row, extent(chain_.row));
-    if (extent(chain_.column) != stored_groups() * tile_.parts * kColumns)
-      inside = write_.And(inside, write_.Less(column, extent(chain_.column)));
-    const std::vector<Expr> at(vars_.begin(),
-                               vars_.begin() + static_cast<std::ptrdiff_t>(output.axes().size()));
-    return write_.If(
-        inside, write_.Store(slots_[static_cast<size_t>(chain_.output)], chain_.output, at, value));
-  });
+  vars_[static_cast<size_t>(chain_.row)] = write_.Add(first_row_, row);
+  vars_[static_cast<size_t>(chain_.column)] = column;
+  const Expr value = Written(
+      chain_.result, {{quotient, pool().Mul(sum, inverse)}, {weighted, sum}, {total, of_row}});
+  const auto axes = static_cast<std::ptrdiff_t>(dag_.op(chain_.output).axes().size());
+  const std::vector<Expr> at(vars_.begin(), vars_.begin() + axes);
+  return write_.If(
+      inside, write_.Store(slots_[static_cast<size_t>(chain_.output)], chain_.output, at, value));
 }
 
 // Stores the values that the warps of each part have for their rows.
@@ -342,8 +349,15 @@ Stmt OnlineBuilder::Results() {
   const Stmt invert = ForRows([&](Expr i) {
     return Set(factor_, chain_.total, {i}, pool().Div(Float(1), At(total_, {i})));
   });
-  if (tile_.parts == 1) return write_.Seq({total, invert, StoreResults()});
-  return write_.Seq({total, StorePartialResults(), CombineParts(), invert, StoreResults()});
+  std::vector<Stmt> stmts = {total};
+  if (tile_.parts > 1) stmts.insert(stmts.end(), {StorePartialResults(), CombineParts()});
+  if (!is_split()) {
+    stmts.insert(stmts.end(), {invert, StoreResults()});
+  } else {
+    stmts.push_back(StoreSplit());
+    if (tile_.is_cluster) stmts.push_back(JoinInCluster());
+  }
+  return write_.Seq(stmts);
 }
 
 Stmt OnlineBuilder::BodyOfThread() {
@@ -360,6 +374,8 @@ Stmt OnlineBuilder::BodyOfThread() {
   const Stmt visit = VisitKeys();
   std::vector<int32_t> registers = {highest_, new_highest_, factor_, total_, sums_, scores_};
   if (tile_.parts > 1) registers.push_back(part_factor_);
+  if (tile_.is_cluster)
+    for (const int32_t slot : SplitRegisters()) registers.push_back(slot);
   return write_.Alloc(registers, write_.Seq({query, init, visit, Results()}));
 }
 
@@ -368,24 +384,40 @@ Stmt OnlineBuilder::BodyOfBlock() {
                                  weights_,    highest_of_threads_, total_of_threads_};
   if (tile_.parts > 1)
     shared.insert(shared.end(), {highest_of_parts_, total_of_parts_, sums_of_parts_});
-  return write_.Loop("block", blocks(), ir::LoopKind::kBlockX, [&](Expr block) {
-    Expr row_tile = write_.Mod(block, row_tiles());
-    // Rows that see the most keys come first.
-    if (chain_.last_key && row_tiles() > 1)
-      row_tile = pool().Sub(write_.Int(row_tiles() - 1), row_tile);
-    first_row_ = write_.Mul(row_tile, block_rows());
-    Expr rest = write_.Div(block, row_tiles());
-    for (size_t i = chain_.batch.size(); i-- > 0;) {
-      const int32_t var = chain_.batch[i];
-      vars_[static_cast<size_t>(var)] = i == 0 ? rest : write_.Mod(rest, extent(var));
-      rest = write_.Div(rest, extent(var));
-    }
+  if (tile_.is_cluster)
+    shared.insert(shared.end(), {highest_of_splits_, total_of_splits_, sums_of_splits_});
+  const auto of_threads = [&] {
+    return write_.Loop("thread", threads(), ir::LoopKind::kThreadX, [&](Expr thread) {
+      thread_ = thread;
+      return BodyOfThread();
+    });
+  };
+  const int64_t in_grid = tile_.is_cluster ? 1 : tile_.splits;
+  return write_.Loop("block", blocks() * in_grid, ir::LoopKind::kBlockX, [&](Expr block) {
+    split_ = write_.Mod(block, in_grid);
+    SetBlock(in_grid == 1 ? block : write_.Div(block, in_grid));
+    if (!tile_.is_cluster) return write_.Alloc(shared, of_threads());
     return write_.Alloc(shared,
-                        write_.Loop("thread", threads(), ir::LoopKind::kThreadX, [&](Expr thread) {
-                          thread_ = thread;
-                          return BodyOfThread();
+                        write_.Loop("split", tile_.splits, ir::LoopKind::kCluster, [&](Expr split) {
+                          split_ = split;
+                          return of_threads();
                         }));
   });
+}
+
+void OnlineBuilder::SetBlock(Expr block) {
+  block_ = block;
+  Expr row_tile = write_.Mod(block, row_tiles());
+  // Rows that see the most keys come first.
+  if (chain_.last_key && row_tiles() > 1)
+    row_tile = pool().Sub(write_.Int(row_tiles() - 1), row_tile);
+  first_row_ = write_.Mul(row_tile, block_rows());
+  Expr rest = write_.Div(block, row_tiles());
+  for (size_t i = chain_.batch.size(); i-- > 0;) {
+    const int32_t var = chain_.batch[i];
+    vars_[static_cast<size_t>(var)] = i == 0 ? rest : write_.Mod(rest, extent(var));
+    rest = write_.Div(rest, extent(var));
+  }
 }
 
 StatusOr<ir::Program> OnlineBuilder::Build() {
@@ -395,9 +427,12 @@ StatusOr<ir::Program> OnlineBuilder::Build() {
   KILN_RETURN_IF_ERROR(SetMatrixUnits());
   ir::Kernel kernel;
   kernel.name = Identifier(dag_.op(chain_.output).name());
+  const bool has_second_kernel = is_split() && !tile_.is_cluster;
+  if (has_second_kernel) kernel.name += "_of_splits";
   kernel.body = BodyOfBlock();
-  kernel.grid[0] = blocks();
+  kernel.grid[0] = blocks() * (has_second_kernel ? tile_.splits : 1);
   kernel.block[0] = threads();
+  if (tile_.is_cluster) kernel.cluster = tile_.splits;
   const ir::Hints& hints = state_.stage(chain_.output).hints;
   for (const ir::HintRow& row : ir::kHints) {
     if (row.place == ir::HintPlace::kKernel) kernel.hints[row.hint] = hints[row.hint];
@@ -405,6 +440,7 @@ StatusOr<ir::Program> OnlineBuilder::Build() {
       program_.stages[static_cast<size_t>(chain_.output)].hints[row.hint] = hints[row.hint];
   }
   program_.kernels.push_back(std::move(kernel));
+  if (has_second_kernel) program_.kernels.push_back(JoiningKernel());
   return std::move(program_);
 }
 

@@ -1,4 +1,5 @@
-// A softmax chain (dag/softmax_chain.h) as one kernel. Lowers a state with an OS step to a program.
+// A softmax chain (dag/softmax_chain.h) as one kernel, or two. Lowers a state with an OS step to a
+// program.
 //
 // A block has the rows of its warps, `tile.rows` each, of one problem. It visits the keys one tile
 // after the other, and leaves out tiles that none of its rows sees:
@@ -23,6 +24,10 @@
 // With `tile.parts` that many warps have the same rows, each with a part of the keys of every tile.
 // At the end they exchange their values of a row through shared memory, and each stores a part of
 // the columns.
+//
+// With `tile.splits` that many blocks have the same rows, each with a part of the tiles of keys.
+// They join their results as parts do: as a cluster, in each other's shared memory; else through
+// global memory, where a second kernel joins them.
 //
 // Tiles are whole: terms, keys and columns beyond the ends are zeros, and rows beyond the end are
 // not stored.

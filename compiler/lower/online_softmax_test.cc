@@ -23,7 +23,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// `tile` is [rows, keys, warps, depth, matrix_unit] of the last stage.
+// `tile` is [rows, keys, warps, depth, matrix_unit, ...] of the last stage.
 StatusOr<schedule::State> Scheduled(const dag::DagPtr& dag, std::string_view tile) {
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(fmt::format("[[\"OS\", {}, {}]]",
                                                                            dag->size() - 1, tile)));
@@ -89,6 +89,58 @@ TEST(OnlineSoftmax, WarpsShareTheKeys) {
   }
   ExpectRight(Attention("2,21,8,keys=35,mask=1"), "16, 32, 1, 2, 1, 2");
   ExpectRight(Attention("1,40,24", ir::kFloat32), "16, 48, 2, 1, 0, 3", 1e-5);
+}
+
+TEST(OnlineSoftmax, BlocksShareTheKeys) {
+  for (const std::string_view splits : {"2", "3", "2, 1", "4, 1"}) {
+    for (const int rows : {1, 5, 33}) {
+      for (const bool causal : {false, true}) {
+        const dag::DagPtr dag =
+            Attention(fmt::format("3,{},8,causal={:d},keys=112,values=12", rows, causal));
+        // Seven tiles of keys, of which the last block has fewer; four.
+        ExpectRight(dag, fmt::format("16, 16, 1, 2, 1, 1, {}", splits));
+        ExpectRight(dag, fmt::format("16, 16, 2, 1, 0, 1, {}", splits));
+        if (splits != "3") ExpectRight(dag, fmt::format("16, 32, 1, 3, 1, 2, {}", splits));
+      }
+    }
+  }
+  // The keys of the last block end within its only tile; odd columns; a mask; many problems.
+  ExpectRight(Attention("2,1,8,keys=35,mask=1,values=5"), "16, 16, 1, 2, 1, 1, 3");
+  ExpectRight(Attention("2,1,8,keys=35,mask=1,values=5"), "16, 32, 1, 1, 1, 2, 2, 1");
+  ExpectRight(Attention("70,1,16,keys=64"), "16, 16, 1, 2, 1, 1, 4");
+  ExpectRight(Attention("1,40,24", ir::kFloat32), "16, 16, 2, 1, 0, 1, 3", 1e-5);
+}
+
+TEST(OnlineSoftmax, BlocksThatShareTheKeysAreJoined) {
+  const dag::DagPtr dag = Attention("2,1,16,keys=128");
+  ASSERT_OK_AND_ASSIGN(const ir::Program by_kernel, Lowered(dag, "16, 32, 1, 2, 1, 1, 4"));
+  ASSERT_EQ(by_kernel.kernels.size(), 2u);
+  EXPECT_EQ(by_kernel.kernels[0].grid[0], 8);
+  EXPECT_EQ(by_kernel.num_args(), 7);
+  ASSERT_OK_AND_ASSIGN(const ir::Program in_cluster, Lowered(dag, "16, 32, 1, 2, 1, 1, 4, 1"));
+  ASSERT_EQ(in_cluster.kernels.size(), 1u);
+  EXPECT_EQ(in_cluster.kernels[0].grid[0], 2);
+  EXPECT_EQ(in_cluster.kernels[0].cluster, 4);
+  EXPECT_EQ(in_cluster.num_args(), 4);
+}
+
+// Queries of heads that share keys are rows of one block.
+TEST(OnlineSoftmax, HeadsThatShareKeysAreRows) {
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(R"(
+input Q: float16[2, 8, 1, 16]
+input K: float16[2, 96, 16]
+input V: float16[2, 96, 16]
+S[h: 2, g: 8, i: 1, j: 96] = sum(k: 16) float32(Q[h, g, i, k])*float32(K[h, j, k])
+M[h: 2, g: 8, i: 1] = max(n: 96) S[h, g, i, n]*0.25
+P[h: 2, g: 8, i: 1, j: 96] = exp(S[h, g, i, j]*0.25 - M[h, g, i])
+L[h: 2, g: 8, i: 1] = sum(n: 96) P[h, g, i, n]
+O[h: 2, g: 8, i: 1, d: 16] = sum(n: 96) float32(float16(P[h, g, i, n]))*float32(V[h, n, d])
+out[h: 2, g: 8, i: 1, d: 16] = float16(O[h, g, i, d]/L[h, g, i])
+)"));
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, Lowered(dag, "16, 32, 1, 2, 1, 1, 3"));
+  EXPECT_EQ(program.kernels[0].grid[0], 2 * 3);
+  ExpectRight(dag, "16, 32, 1, 2, 1, 1, 3");
+  ExpectRight(dag, "16, 16, 1, 1, 1, 1, 2, 1");
 }
 
 TEST(OnlineSoftmax, EverySizeOfHead) {

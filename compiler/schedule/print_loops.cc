@@ -9,6 +9,12 @@ std::string_view UnitsText(ir::MatrixUnitScope scope) {
   return scope == ir::MatrixUnitScope::kWarp ? ", matrix units" : ", matrix units of four warps";
 }
 
+std::string SplitsText(const OnlineTile& tile) {
+  if (tile.splits == 1) return "";
+  return fmt::format(", {} blocks share the keys{}", tile.splits,
+                     tile.is_cluster ? " in a cluster" : "");
+}
+
 class LoopPrinter {
  public:
   LoopPrinter(const State& state, bool omit_unit_loops)
@@ -43,10 +49,10 @@ class LoopPrinter {
     if (stage.online) {
       const OnlineTile& tile = *stage.online;
       Line(indent,
-           fmt::format("{} online softmax: {} warps of {} rows, tiles of {} keys{}, depth {}{}",
+           fmt::format("{} online softmax: {} warps of {} rows, tiles of {} keys{}, depth {}{}{}",
                        name, tile.warps, tile.rows, tile.keys,
                        tile.parts == 1 ? "" : fmt::format(" in {} parts", tile.parts), tile.depth,
-                       UnitsText(tile.matrix_unit)));
+                       UnitsText(tile.matrix_unit), SplitsText(tile)));
     }
     for (const ir::HintRow& row : ir::kHints) {
       const int32_t value = stage.hints[row.hint];

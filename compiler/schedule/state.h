@@ -106,8 +106,14 @@ struct OnlineTile {
   ir::MatrixUnitScope matrix_unit = ir::MatrixUnitScope::kNone;
   // Parts of the keys of a tile: the number of warps that share the rows of each of `warps`.
   int32_t parts = 1;
+  // Number of blocks that share the same rows. Each visits as many tiles of keys as the others; the
+  // last one may have fewer.
+  int32_t splits = 1;
+  // True if these blocks form a cluster and join their results in it. Otherwise a second kernel
+  // joins them.
+  bool is_cluster = false;
   bool has_blank() const {
-    return rows == 0 || keys == 0 || warps == 0 || depth == 0 || parts == 0;
+    return rows == 0 || keys == 0 || warps == 0 || depth == 0 || parts == 0 || splits == 0;
   }
   bool operator==(const OnlineTile&) const = default;
 };

@@ -71,10 +71,11 @@ StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome,
 // Probability that the tile of matrix units changes, and not a split beside it.
 constexpr double kMoveMatrixTile = 0.8;
 
-StatusOr<Mutation> MutateOnlineTile(MutationKind kind, const Task& task, const Genome& genome,
+StatusOr<Mutation> MutateOnlineTile(MutationKind kind, const Task& task,
+                                    const Parameters& parameters, const Genome& genome,
                                     const schedule::OnlineSoftmaxStep& step, Rng& rng) {
   const std::vector<schedule::OnlineTile> near =
-      OnlineTilesNear(step.tile, HasOnlineWarpgroupUnits(*task.dag, task.target));
+      OnlineTilesNear(step.tile, OnlineSpaceOf(task, parameters));
   if (near.empty()) return NoChange();
   Mutation mutation{kind, Copy(genome), 0};
   mutation.steps[0] =
@@ -86,7 +87,7 @@ StatusOr<Mutation> MutateTiles(MutationKind kind, const Task& task, const Parame
                                const Genome& genome, Rng& rng) {
   if (const auto* const online =
           genome.steps.empty() ? nullptr : As<schedule::OnlineSoftmaxStep>(*genome.steps[0]))
-    return MutateOnlineTile(kind, task, genome, *online, rng);
+    return MutateOnlineTile(kind, task, parameters, genome, *online, rng);
   const bool gpu = task.target.is_gpu();
   std::vector<Tiles> tiles = TilesOf(genome.steps, genome.sketch);
   for (Tiles& t : tiles) {

@@ -571,10 +571,9 @@ StatusOr<State> SampleOnlineSoftmax(const Sketch& sketch, const Task& task,
                                     const Parameters& parameters, Rng& rng) {
   const auto& step = *schedule::As<schedule::OnlineSoftmaxStep>(*sketch.steps[0]);
   State state(task.dag);
-  const double warpgroup_prob =
-      HasOnlineWarpgroupUnits(*task.dag, task.target) ? parameters.warpgroup_prob : 0;
+  const OnlineSpace space = OnlineSpaceOf(task, parameters);
   KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::OnlineSoftmaxStep>(
-      step.stage_id, RandomOnlineTile(step.tile, warpgroup_prob, rng))));
+      step.stage_id, RandomOnlineTile(step.tile, space, parameters.warpgroup_prob, rng))));
   KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, task.device.multiprocessors, rng));
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
   return state;

@@ -98,6 +98,7 @@ BlockUse UseOfKernel(const State& state, int root) {
   BlockUse use;
   if (const schedule::OnlineTile* const tile = state.online()) {
     use.threads = kWarpThreads * tile->warps * tile->parts;
+    if (tile->is_cluster) use.cluster = tile->splits;
     return use;
   }
   std::array<int64_t, 3> threads = {1, 1, 1};

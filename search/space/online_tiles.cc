@@ -38,6 +38,8 @@ constexpr Choice kChoices[] = {kRowChoice,
                                kWarpChoice,
                                {&OnlineTile::depth, kDepths},
                                kPartChoice};
+// Rows of an instruction of four warps.
+constexpr int64_t kRowsOfWarpgroup = 64;
 // Keys of a part: those of an instruction.
 constexpr int32_t kLeastKeys = 16;
 // Of four warps together.
@@ -59,6 +61,10 @@ bool HasWholeParts(const OnlineTile& tile) { return tile.keys % (kLeastKeys * ti
 // With the other units, and the nearest numbers that are drawn for them.
 OnlineTile WithUnits(OnlineTile tile, MatrixUnitScope unit) {
   tile.matrix_unit = unit;
+  if (unit == MatrixUnitScope::kWarpgroup) {
+    tile.splits = 1;
+    tile.is_cluster = false;
+  }
   for (const auto& [number, values] : ChoicesOf(unit)) {
     const auto at = std::ranges::lower_bound(values, tile.*number);
     tile.*number = at == values.end() ? values.back() : *at;
@@ -73,6 +79,13 @@ std::optional<OnlineTile> Moved(OnlineTile tile, const Choice& choice, int by) {
   if (at == choice.values.end() || next < 0 || next >= std::ssize(choice.values))
     return std::nullopt;
   tile.*choice.number = choice.values[static_cast<size_t>(next)];
+  return tile;
+}
+
+// The tile with no more rows in a block than there are, as far as whole warps allow it.
+OnlineTile WithFewRows(OnlineTile tile, int64_t rows) {
+  tile.rows = static_cast<int32_t>(std::min<int64_t>(tile.rows, RoundUp(rows, kRows[0])));
+  while (tile.warps > 1 && tile.rows * (tile.warps / 2) >= rows) tile.warps /= 2;
   return tile;
 }
 
@@ -105,17 +118,53 @@ bool HasOnlineWarpgroupUnits(const dag::Dag& dag, const target::Target& target) 
                              });
 }
 
-OnlineTile RandomOnlineTile(OnlineTile tile, double warpgroup_prob, Rng& rng) {
+OnlineSpace OnlineSpaceOf(const Task& task, const Parameters& parameters) {
+  OnlineSpace space{.has_warpgroup_units = HasOnlineWarpgroupUnits(*task.dag, task.target)};
+  const KeySharing sharing = KeySharingOf(task);
+  if (MayShareKeys(sharing, parameters)) space.sharing = sharing;
+  return space;
+}
+
+OnlineTile RandomOnlineTile(OnlineTile tile, const OnlineSpace& space, double warpgroup_prob,
+                            Rng& rng) {
+  const bool may_share = tile.splits == 0 && space.sharing;
+  if (!space.has_warpgroup_units || (may_share && space.sharing->rows < kRowsOfWarpgroup))
+    warpgroup_prob = 0;
   if (tile.matrix_unit == MatrixUnitScope::kWarp && Chance(rng, warpgroup_prob))
     tile.matrix_unit = MatrixUnitScope::kWarpgroup;
   for (const auto& [number, values] : ChoicesOf(tile.matrix_unit)) {
     if (tile.*number == 0) tile.*number = PickFrom(rng, values);
   }
   while (!HasWholeParts(tile)) tile.parts /= 2;
+  if (!may_share) return tile;
+  if (tile.matrix_unit != MatrixUnitScope::kWarpgroup)
+    tile = WithFewRows(tile, space.sharing->rows);
+  const KeySplit split = DrawKeySplit(tile, *space.sharing, rng);
+  tile.splits = split.blocks;
+  tile.is_cluster = split.is_cluster;
   return tile;
 }
 
-int64_t CountOnlineTiles(const OnlineTile& tile, bool has_warpgroup_units) {
+namespace {
+
+// Numbers of blocks that share keys, for all tiles of one warp's units.
+int64_t CountSharingTiles(OnlineTile tile, const KeySharing& sharing) {
+  int64_t tiles = 0;
+  for (const int32_t rows : kRows) {
+    for (const int32_t keys : kKeys) {
+      for (const int32_t warps : kWarps) {
+        tile.rows = rows, tile.keys = keys, tile.warps = warps;
+        tiles += std::ssize(KeySplitsOf(tile, sharing));
+      }
+    }
+  }
+  return tiles * std::ssize(kDepths) * std::ssize(kParts);
+}
+
+}  // namespace
+
+int64_t CountOnlineTiles(const OnlineTile& tile, const OnlineSpace& space) {
+  const bool may_share = tile.splits == 0 && space.sharing;
   const auto count = [&](MatrixUnitScope unit) {
     int64_t tiles = 1;
     for (const auto& [number, values] : ChoicesOf(unit)) {
@@ -123,15 +172,17 @@ int64_t CountOnlineTiles(const OnlineTile& tile, bool has_warpgroup_units) {
     }
     return tiles;
   };
-  const bool is_either = has_warpgroup_units && tile.matrix_unit == MatrixUnitScope::kWarp;
-  return count(tile.matrix_unit) + (is_either ? count(MatrixUnitScope::kWarpgroup) : 0);
+  const bool is_either = space.has_warpgroup_units && tile.matrix_unit == MatrixUnitScope::kWarp;
+  const int64_t of_units =
+      may_share ? CountSharingTiles(tile, *space.sharing) : count(tile.matrix_unit);
+  return of_units + (is_either ? count(MatrixUnitScope::kWarpgroup) : 0);
 }
 
-std::vector<OnlineTile> OnlineTilesNear(const OnlineTile& tile, bool has_warpgroup_units) {
+std::vector<OnlineTile> OnlineTilesNear(const OnlineTile& tile, const OnlineSpace& space) {
   std::vector<OnlineTile> near;
   if (tile.matrix_unit == MatrixUnitScope::kWarpgroup)
     near.push_back(WithUnits(tile, MatrixUnitScope::kWarp));
-  if (tile.matrix_unit == MatrixUnitScope::kWarp && has_warpgroup_units)
+  if (tile.matrix_unit == MatrixUnitScope::kWarp && space.has_warpgroup_units)
     near.push_back(WithUnits(tile, MatrixUnitScope::kWarpgroup));
   for (const int by : {-1, 1}) {
     for (const Choice& choice : ChoicesOf(tile.matrix_unit)) {
@@ -145,6 +196,13 @@ std::vector<OnlineTile> OnlineTilesNear(const OnlineTile& tile, bool has_warpgro
     }
   }
   std::erase_if(near, [](const OnlineTile& changed) { return !HasWholeParts(changed); });
+  if (!space.sharing) return near;
+  for (OnlineTile& changed : near) changed = WithLegalSplit(changed, *space.sharing);
+  for (const KeySplit& split : KeySplitsNear(tile, *space.sharing)) {
+    near.push_back(tile);
+    near.back().splits = split.blocks;
+    near.back().is_cluster = split.is_cluster;
+  }
   return near;
 }
 
@@ -162,6 +220,9 @@ Status CheckOnlineLimits(const schedule::State& state, const target::HardwarePar
     const ir::Buffer& buffer = program.buffers[slot];
     if (buffer.scope == ir::Scope::kShared && !held.Holds(static_cast<int32_t>(slot)))
       shared_bytes += RoundUp(buffer.bytes(), is_swizzled ? kPeriod : 16);
+    // Each block of a cluster has a part.
+    if (buffer.scope == ir::Scope::kCluster)
+      shared_bytes += RoundUp(buffer.bytes() / state.online()->splits, 16);
     if (buffer.scope == ir::Scope::kLocal) words += CeilDiv(buffer.bytes(), 4);
   }
   // Those of four warps together have weights beside the next scores.

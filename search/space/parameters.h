@@ -68,6 +68,14 @@ namespace kiln::search {
     "GPU: a kernel of its own may transpose a factor of 32 or 8 bits as matrix units of four "    \
     "warps read it",                                                                              \
     "matmul 4096 in TF32 takes 385 us on an H200, without it 892")                                \
+  X(bool, unpacked_factors, true, 0, 1,                                                           \
+    "GPU: a factor of matrix units that inputs of fewer bytes give may be computed where the "    \
+    "product reads it",                                                                           \
+    "weights of 4 bits, 16x4096x4096, take 7.9 us on an H200, without it 15.1")                   \
+  X(bool, key_splits, true, 0, 1,                                                                 \
+    "GPU: several blocks may share the keys of a softmax between two products, where few rows "   \
+    "have many keys",                                                                             \
+    "docs/experiments/matrix-units.md: attention of one query")                                   \
   X(bool, shared_layouts, true, 0, 1,                                                             \
     "GPU: tiles in shared memory may be transposed and their rows padded",                        \
     "docs/experiments/code-generation-cuda.md: matmul 2048, rows padded and transposed")          \
@@ -86,6 +94,9 @@ namespace kiln::search {
     "chosen by Kiln: untested")                                                                   \
   X(int, least_split_row, 4096, 2, 1e9,                                                           \
     "GPU: terms of a row that several blocks reduce, where there are few rows",                   \
+    "chosen by Kiln: untested")                                                                   \
+  X(int, least_split_keys, 512, 32, 1e9,                                                          \
+    "GPU: keys of a softmax without which no blocks share them",                                  \
     "chosen by Kiln: untested")                                                                   \
   /* Sampling: how likely what is drawn. */                                                       \
   X(double, matrix_unit_prob, 0.7, 0, 1,                                                          \

@@ -4,10 +4,12 @@ namespace kiln::schedule {
 
 void PrintSource(const OnlineSoftmaxStep& step, SourcePrinter& out) {
   const OnlineTile& tile = step.tile;
-  out.Line("s[{}].online_softmax(rows={}, keys={}, warps={}, depth={}, matrix_unit={}{})",
+  out.Line("s[{}].online_softmax(rows={}, keys={}, warps={}, depth={}, matrix_unit={}{}{}{})",
            out.Stage(step.stage_id), tile.rows, tile.keys, tile.warps, tile.depth,
            static_cast<int>(tile.matrix_unit),
-           tile.parts == 1 ? "" : fmt::format(", parts={}", tile.parts));
+           tile.parts == 1 ? "" : fmt::format(", parts={}", tile.parts),
+           tile.splits == 1 ? "" : fmt::format(", splits={}", tile.splits),
+           tile.is_cluster ? ", is_cluster=1" : "");
 }
 
 StatusOr<StepPtr> ReadOnlineSoftmax(SourceCall& call) {
@@ -21,6 +23,9 @@ StatusOr<StepPtr> ReadOnlineSoftmax(SourceCall& call) {
   tile.matrix_unit =
       static_cast<ir::MatrixUnitScope>(call.IntOf("matrix_unit", 0, kMaxWarpsOfUnit));
   if (call.Has("parts")) tile.parts = static_cast<int32_t>(call.IntOf("parts", 0, Step::kMaxParts));
+  if (call.Has("splits"))
+    tile.splits = static_cast<int32_t>(call.IntOf("splits", 0, Step::kMaxSplits));
+  if (call.Has("is_cluster")) tile.is_cluster = call.IntOf("is_cluster", 0, 1) == 1;
   return call.Make<Step>(call.stage(), tile);
 }
 

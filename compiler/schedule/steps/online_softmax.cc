@@ -1,3 +1,4 @@
+#include "base/numbers/integers.h"
 #include "compiler/dag/softmax_chain.h"
 #include "compiler/instructions/matrix_unit.h"
 #include "compiler/schedule/steps/hash.h"
@@ -38,6 +39,26 @@ Status CheckMatrixUnit(const OnlineTile& tile) {
       tile.warps, tile.rows, kWarpgroupWarps, kRows);
 }
 
+// Every block must have a tile of keys.
+Status CheckSplits(const OnlineTile& tile, const dag::SoftmaxChain& chain) {
+  if (tile.splits > 1 && tile.matrix_unit == ir::MatrixUnitScope::kWarpgroup)
+    return InvalidArgument("{} blocks share the keys; expected 1 for the units of four warps",
+                           tile.splits);
+  const bool is_power = (tile.splits & (tile.splits - 1)) == 0;
+  if (tile.is_cluster &&
+      (tile.splits == 1 || tile.splits > OnlineSoftmaxStep::kMaxCluster || !is_power)) {
+    return InvalidArgument("{} blocks share the keys in a cluster; expected 2, 4 or 8",
+                           tile.splits);
+  }
+  if (tile.splits <= 1 || tile.keys == 0) return OkStatus();
+  const int64_t tiles = CeilDiv(chain.extent(chain.key), int64_t{tile.keys});
+  if ((tile.splits - 1) * CeilDiv(tiles, int64_t{tile.splits}) < tiles) return OkStatus();
+  return InvalidArgument(
+      "{} blocks share {} tiles of keys, {} in each; expected so few blocks that the last one has "
+      "a tile",
+      tile.splits, tiles, CeilDiv(tiles, int64_t{tile.splits}));
+}
+
 }  // namespace
 
 StatusOr<StepPtr> OnlineSoftmaxStep::Parse(StepReader& reader) {
@@ -50,6 +71,8 @@ StatusOr<StepPtr> OnlineSoftmaxStep::Parse(StepReader& reader) {
   const int unit = reader.Int("matrix unit");
   tile.matrix_unit = static_cast<ir::MatrixUnitScope>(unit);
   if (reader.HasNext()) tile.parts = reader.Int("parts of the keys");
+  if (reader.HasNext()) tile.splits = reader.Int("blocks that share the keys");
+  if (reader.HasNext()) tile.is_cluster = reader.Flag("whether these are a cluster");
   return reader.Make<OnlineSoftmaxStep>(stage, tile);
 }
 
@@ -60,6 +83,7 @@ Status OnlineSoftmaxStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckRange("warps", tile.warps, kMaxWarps));
   KILN_RETURN_IF_ERROR(CheckRange("tiles of keys at once", tile.depth, kMaxDepth));
   KILN_RETURN_IF_ERROR(CheckRange("parts of the keys", tile.parts, kMaxParts));
+  KILN_RETURN_IF_ERROR(CheckRange("blocks that share the keys", tile.splits, kMaxSplits));
   if (!tile.has_blank() && tile.keys % (kRows * tile.parts) != 0) {
     return InvalidArgument("{} keys of a tile in {} parts; expected a multiple of {} in each",
                            tile.keys, tile.parts, kRows);
@@ -77,6 +101,7 @@ Status OnlineSoftmaxStep::ApplyTo(State& state) const {
     return InvalidArgument("the softmax ends in stage {} ({}); expected the step there",
                            chain->output, state.dag()->op(chain->output).name());
   }
+  KILN_RETURN_IF_ERROR(CheckSplits(tile, *chain));
   for (int s = 0; s < state.num_stages(); ++s) {
     if (s != stage_id && !state.stage(s).is_placeholder())
       state.SetAttach(s, {.kind = Attach::kInlined});
@@ -86,9 +111,13 @@ Status OnlineSoftmaxStep::ApplyTo(State& state) const {
 }
 
 std::string OnlineSoftmaxStep::ToJson() const {
+  // A number is left out with all that follow it if these have the values of a tile of one block.
+  std::string last;
+  if (tile.is_cluster) last = ", 1";
+  if (tile.splits != 1 || !last.empty()) last = fmt::format(", {}{}", tile.splits, last);
+  if (tile.parts != 1 || !last.empty()) last = fmt::format(", {}{}", tile.parts, last);
   return fmt::format("[\"OS\", {}, {}, {}, {}, {}, {}{}]", stage_id, tile.rows, tile.keys,
-                     tile.warps, tile.depth, static_cast<int>(tile.matrix_unit),
-                     tile.parts == 1 ? "" : fmt::format(", {}", tile.parts));
+                     tile.warps, tile.depth, static_cast<int>(tile.matrix_unit), last);
 }
 
 uint64_t OnlineSoftmaxStep::Hash() const {
@@ -96,6 +125,7 @@ uint64_t OnlineSoftmaxStep::Hash() const {
   hash.Add(stage_id).Add(tile.rows).Add(tile.keys).Add(tile.warps).Add(tile.depth);
   hash.Add(static_cast<int>(tile.matrix_unit));
   if (tile.parts != 1) hash.Add(tile.parts);
+  if (tile.splits != 1) hash.Add(-tile.splits).Add(static_cast<int>(tile.is_cluster));
   return hash.value();
 }
 

@@ -46,6 +46,22 @@ TEST(OnlineSoftmax, PartsOfTheKeysAreSaidWhereThereAreSeveral) {
   EXPECT_NE(one[0]->Hash(), steps[0]->Hash());
 }
 
+TEST(OnlineSoftmax, BlocksThatShareTheKeysAreSaid) {
+  for (const std::string_view text :
+       {R"([["OS", 8, 16, 16, 2, 1, 0, 1, 3]])", R"([["OS", 8, 16, 16, 2, 1, 0, 1, 2, 1]])"}) {
+    ASSERT_OK_AND_ASSIGN(const auto steps, ParseSteps(text));
+    EXPECT_EQ(PrintSteps(steps), text);
+  }
+  ASSERT_OK_AND_ASSIGN(const State state, Scheduled(R"([["OS", 8, 16, 16, 2, 1, 0, 1, 2, 1]])"));
+  EXPECT_EQ(state.online()->splits, 2);
+  EXPECT_TRUE(state.online()->is_cluster);
+  EXPECT_THAT(PrintLoops(state), HasSubstr("depth 1, 2 blocks share the keys in a cluster\n"));
+  EXPECT_THAT(PrintPrimitives(state), HasSubstr("matrix_unit=0, splits=2, is_cluster=1)\n"));
+  ASSERT_OK_AND_ASSIGN(const auto two, ParseSteps(R"([["OS", 8, 16, 16, 2, 1, 0, 1, 2]])"));
+  EXPECT_NE(two[0]->Hash(), state.steps()[0]->Hash());
+  EXPECT_EQ(two[0]->ShapeHash(), state.steps()[0]->ShapeHash());
+}
+
 TEST(OnlineSoftmax, IsOfAllStages) {
   ASSERT_OK_AND_ASSIGN(const State state,
                        Scheduled(R"([["OS", 8, 16, 32, 4, 2, 0], ["PR", 8, 0, "min_blocks$3"]])"));
@@ -64,8 +80,9 @@ TEST(OnlineSoftmax, IsOfAllStages) {
 }
 
 TEST(OnlineSoftmax, BlanksAreZero) {
-  for (const std::string_view tile : {"0, 16, 1, 1, 1", "16, 0, 1, 1, 1", "16, 16, 0, 1, 1",
-                                      "16, 16, 1, 0, 1", "16, 16, 1, 1, 1, 0"}) {
+  for (const std::string_view tile :
+       {"0, 16, 1, 1, 1", "16, 0, 1, 1, 1", "16, 16, 0, 1, 1", "16, 16, 1, 0, 1",
+        "16, 16, 1, 1, 1, 0", "16, 16, 1, 1, 1, 1, 0"}) {
     ASSERT_OK_AND_ASSIGN(const State state, Scheduled(fmt::format("[[\"OS\", 8, {}]]", tile)));
     EXPECT_FALSE(state.concrete());
   }
@@ -92,6 +109,13 @@ TEST(OnlineSoftmax, Refuses) {
        "9 warps for each of 4 parts; expected at most 32 in all"},
       {R"([["OS", 8, 16, 64, 4, 1, 2, 2]])",
        "2 parts of the keys; expected 1 for the units of four warps"},
+      {R"([["OS", 8, 16, 64, 4, 1, 2, 1, 2]])",
+       "2 blocks share the keys; expected 1 for the units of four warps"},
+      {R"([["OS", 8, 16, 16, 1, 1, 1, 1, 3, 1]])",
+       "3 blocks share the keys in a cluster; expected 2, 4 or 8"},
+      {R"([["OS", 8, 16, 16, 1, 1, 1, 1, 4]])", "4 blocks share 3 tiles of keys, 1 in each"},
+      {R"([["OS", 8, 16, 16, 1, 1, 1, 1, 129]])", "129 blocks that share the keys; expected 1 to"},
+      {R"([["OS", 8, 16, 16, 1, 1, 1, 1, 2, 2]])", "cluster"},
       {R"([["OS", 8, 16, 16, 1, 1, 3]])", "matrix unit 3; expected 0, 1 (of one warp) or 2"},
       {R"([["OS", 8, 16, 64, 6, 1, 2]])", "6 warps of 16 rows; expected a multiple of 4 warps"},
       {R"([["OS", 8, 32, 64, 4, 1, 2]])", "4 warps of 32 rows; expected a multiple of 4 warps"}};

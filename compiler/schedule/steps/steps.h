@@ -232,12 +232,14 @@ struct MergeAxesStep final : Step {
   int stage_id, first, count;
 };
 
-// ["OS", stage, rows, keys, warps, depth, matrix_unit, parts]: one kernel computes the softmax
-// chain that ends in the stage (dag/softmax_chain.h). 0 is a blank. Without the last number, parts
-// is 1. A step of Kiln's own.
+// ["OS", stage, rows, keys, warps, depth, matrix_unit, parts, splits, is_cluster]: one kernel
+// computes the softmax chain that ends in the stage (dag/softmax_chain.h), and a second one joins
+// the splits unless they are a cluster. 0 is a blank. Without the last numbers, parts and splits
+// are 1 and is_cluster is 0. A step of Kiln's own.
 struct OnlineSoftmaxStep final : Step {
   static constexpr std::string_view kTag = "OS", kName = "online softmax";
-  static constexpr int kMaxRows = 64, kMaxKeys = 256, kMaxWarps = 16, kMaxDepth = 8, kMaxParts = 8;
+  static constexpr int kMaxRows = 64, kMaxKeys = 256, kMaxWarps = 16, kMaxDepth = 8, kMaxParts = 8,
+                       kMaxSplits = 128, kMaxCluster = 8;
   OnlineSoftmaxStep(int stage_id, OnlineTile tile) : stage_id(stage_id), tile(tile) {}
   KILN_STEP_OVERRIDES;
   uint64_t ShapeHash() const override;

@@ -23,6 +23,7 @@ class OnlineSoftmax final : public SketchRule {
 
   NextStates Apply(const RuleContext& context, State state, int s) const override {
     schedule::OnlineTile tile{.parts = 0};
+    if (OnlineSpaceOf(context.task, context.parameters).sharing) tile.splits = 0;
     if (HasOnlineMatrixUnit(*state.dag(), context.task.target))
       tile.matrix_unit = ir::MatrixUnitScope::kWarp;
     MustApply(state, std::make_shared<schedule::OnlineSoftmaxStep>(s, tile));

@@ -26,7 +26,8 @@ class UnpackedFactor final : public SketchRule {
  public:
   std::string_view name() const override { return "unpacked factor"; }
 
-  RuleAnswer Condition(const RuleContext&, const State& state, int s) const override {
+  RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
+    if (!context.parameters.unpacked_factors) return RuleAnswer::kSkip;
     if (IsInlined(state, s)) return RuleAnswer::kApplyAndSkipRest;
     return FactorOf(state, s) ? RuleAnswer::kApply : RuleAnswer::kSkip;
   }
