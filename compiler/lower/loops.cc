@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/ir/traverse.h"
+#include "compiler/lower/partial_sums.h"
 
 namespace kiln::lower {
 namespace {
@@ -132,12 +134,14 @@ class NestVectorizer {
 
 class StoreVectorizer final : public NestVectorizer {
  public:
-  using NestVectorizer::NestVectorizer;
+  StoreVectorizer(Program& program, int64_t max_lanes)
+      : NestVectorizer(program, max_lanes), sums_(SumsOfMatrixUnits(program)) {}
 
  private:
   // True if the body stores registers to consecutive elements of global memory or of a cluster's
   // buffer: to one buffer, or to one buffer for each output of a stage. If a stage stores to an
-  // element several times, it stores the same value.
+  // element several times, it stores the same value. True also if the body stores sums of matrix
+  // units to shared memory, where other threads add them to further sums.
   bool Allows(Stmt loop, Stmt body, bool) const override {
     const Stores stores = UniformStores(loop, body);
     return !stores.empty() && std::ranges::all_of(stores, [&](Stmt store) {
@@ -155,7 +159,8 @@ class StoreVectorizer final : public NestVectorizer {
 
   bool StoresRegisters(Stmt store, const Stores& stores, Stmt loop) const {
     const ir::Scope to = ScopeOf(store->slot);
-    if (to != ir::Scope::kOutput && to != ir::Scope::kWorkspace && to != ir::Scope::kCluster)
+    if (to != ir::Scope::kOutput && to != ir::Scope::kWorkspace && to != ir::Scope::kCluster &&
+        !IsPartialSum(program_, sums_, store))
       return false;
     bool from_registers = false, accumulates = false;
     ir::Visit(store->value(), [&](ir::Expr e) {
@@ -167,6 +172,8 @@ class StoreVectorizer final : public NestVectorizer {
     return from_registers && !accumulates &&
            std::ranges::count(stores, store->slot, &ir::StmtNode::slot) == 1;
   }
+
+  const std::set<int32_t> sums_;
 };
 
 class LoadVectorizer final : public NestVectorizer {

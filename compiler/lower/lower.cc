@@ -10,6 +10,7 @@
 #include "compiler/lower/loops.h"
 #include "compiler/lower/nest.h"
 #include "compiler/lower/online_softmax.h"
+#include "compiler/lower/partial_sums.h"
 #include "compiler/lower/summing_threads.h"
 #include "compiler/lower/vthread.h"
 
@@ -81,6 +82,7 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   if (gpu) {
     KILN_RETURN_IF_ERROR(
         run("vectorize-stores", [](ir::Program& p) { VectorizeStores(p, kMaxGpuLanes); }));
+    KILN_RETURN_IF_ERROR(run("swizzle-partial-sums", SwizzlePartialSums));
     KILN_RETURN_IF_ERROR(
         run("vectorize-loads", [](ir::Program& p) { VectorizeLoads(p, kMaxGpuLanes); }));
   }
