@@ -30,6 +30,9 @@ class Archive {
   virtual StatusOr<v1::JobStatus> Job(const std::string& id) = 0;
   // Returns the newest jobs first. No limit: all jobs.
   virtual StatusOr<std::vector<v1::JobStatus>> Jobs(std::optional<uint32_t> limit) = 0;
+  // Returns all jobs, the newest first, and what their tasks compute. Counts and costs may be left
+  // out. Cost: that of Jobs, but a database file is asked for no records.
+  virtual StatusOr<std::vector<v1::JobStatus>> JobsWithoutResults() { return Jobs(std::nullopt); }
   // Like the RPC Best: one record per target of a workload, or per task of a job. Empty: no record
   // yet.
   virtual StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) = 0;

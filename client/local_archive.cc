@@ -90,6 +90,16 @@ class LocalArchive : public Archive {
     return jobs;
   }
 
+  StatusOr<std::vector<v1::JobStatus>> JobsWithoutResults() override {
+    KILN_ASSIGN_OR_RETURN(const auto rows, store_->ListJobs(std::nullopt));
+    std::vector<v1::JobStatus> jobs;
+    for (const store::JobRow& row : rows) {
+      KILN_ASSIGN_OR_RETURN(jobs.emplace_back(),
+                            store::JobWithoutResultsMessage(*store_, row, SpecOf(row)));
+    }
+    return jobs;
+  }
+
   StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override {
     KILN_RETURN_IF_ERROR(device::CheckDeployment(request.as_deployed()));
     if (!request.job_id().empty()) return BestOfJob(request);
@@ -196,10 +206,15 @@ class LocalArchive : public Archive {
 
  private:
   // If a job's options are damaged, the job is shown without them.
-  StatusOr<v1::JobStatus> StatusOf(const store::JobRow& job) {
+  // Returns the job's specification, or an empty one if its bytes are damaged.
+  static v1::JobSpec SpecOf(const store::JobRow& job) {
     v1::JobSpec spec;
     if (!spec.ParseFromString(job.spec)) spec.Clear();
-    return store::JobStatusMessage(*store_, job, std::move(spec), NowMs());
+    return spec;
+  }
+
+  StatusOr<v1::JobStatus> StatusOf(const store::JobRow& job) {
+    return store::JobStatusMessage(*store_, job, SpecOf(job), NowMs());
   }
 
   StatusOr<std::vector<v1::Record>> BestOfJob(const v1::BestRequest& request) {

@@ -84,6 +84,26 @@ TEST_F(LocalArchiveTest, ReadsWhileASchedulerWrites) {
   EXPECT_THAT(archive->GetRecord(99).status(), StatusIs(StatusCode::kNotFound, HasSubstr("99")));
 }
 
+// A command that needs names alone does not wait until the records of all jobs are counted.
+TEST_F(LocalArchiveTest, JobsWithoutResultsHaveTheirTasksAndCountNoRecords) {
+  ASSERT_OK_AND_ASSIGN(const auto writer, store::OpenSqliteStore(db_));
+  const store::TaskRow task = SomeTask();
+  ASSERT_OK(writer->AddJob(SomeJob(), {&task, 1}));
+  EXPECT_OK(writer->AddRecord(SomeRecord()));
+  ASSERT_OK_AND_ASSIGN(const auto archive, OpenLocalArchive(db_));
+  ASSERT_OK_AND_ASSIGN(const auto jobs, archive->JobsWithoutResults());
+  ASSERT_OK_AND_ASSIGN(const auto with_results, archive->Jobs(std::nullopt));
+  ASSERT_THAT(jobs, SizeIs(1));
+  ASSERT_THAT(jobs[0].tasks(), SizeIs(1));
+  EXPECT_EQ(jobs[0].id(), with_results[0].id());
+  EXPECT_EQ(jobs[0].tasks(0).workload_key(), task.workload_key);
+  EXPECT_EQ(jobs[0].tasks(0).spec().SerializeAsString(),
+            with_results[0].tasks(0).spec().SerializeAsString());
+  EXPECT_EQ(jobs[0].trials_done(), 0u);
+  EXPECT_EQ(with_results[0].trials_done(), 1u);
+  EXPECT_EQ(jobs[0].tasks(0).best_record_id(), 0);
+}
+
 TEST_F(LocalArchiveTest, ShowsAJobWhoseSpecIsDamagedWithoutIt) {
   ASSERT_OK_AND_ASSIGN(const auto writer, store::OpenSqliteStore(db_));
   store::JobRow job = SomeJob();

@@ -51,7 +51,7 @@ std::vector<NamedComputation> KnownComputationsOf(const std::string& key) {
 
 StatusOr<std::vector<NamedComputation>> ComputationsOf(const std::string& key, Archive& archive) {
   std::vector<NamedComputation> all = KnownComputationsOf(key);
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.JobsWithoutResults());
   for (const v1::JobStatus& job : jobs) {
     for (int i = 0; i < job.tasks_size(); ++i) {
       const v1::TaskStatus& task = job.tasks(i);

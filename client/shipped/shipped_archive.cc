@@ -141,6 +141,15 @@ StatusOr<std::vector<v1::JobStatus>> ShippedArchive::Jobs(std::optional<uint32_t
   return jobs;
 }
 
+StatusOr<std::vector<v1::JobStatus>> ShippedArchive::JobsWithoutResults() {
+  std::vector<v1::JobStatus> jobs;
+  if (own_.ok()) {
+    KILN_ASSIGN_OR_RETURN(jobs, (*own_)->JobsWithoutResults());
+  }
+  if (!shipped_.empty()) jobs.push_back(ShippedJob());
+  return jobs;
+}
+
 StatusOr<std::vector<v1::Record>> ShippedArchive::Best(const v1::BestRequest& request) {
   KILN_RETURN_IF_ERROR(device::CheckDeployment(request.as_deployed()));
   if (request.job_id() == kJob) return Shipped([](const store::Record&) { return true; });

@@ -52,6 +52,7 @@ class ShippedArchive final : public Archive {
   StatusOr<v1::JobStatus> Job(const std::string& id) override;
   // The shipped records are the oldest job.
   StatusOr<std::vector<v1::JobStatus>> Jobs(std::optional<uint32_t> limit) override;
+  StatusOr<std::vector<v1::JobStatus>> JobsWithoutResults() override;
   StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override;
   StatusOr<v1::Record> GetRecord(int64_t id) override;
   // Visits shipped records only for their job.

@@ -220,6 +220,9 @@ TEST_F(ShippedArchiveTest, TheyAreTheOldestJobWhoseTrialsHaveNames) {
   ASSERT_THAT(jobs, SizeIs(2));
   EXPECT_EQ(jobs[1].id(), "shipped");
   EXPECT_EQ(jobs[1].tasks(0).spec().description(), "matmul 16,16,16");
+  ASSERT_OK_AND_ASSIGN(const auto without_results, archive->JobsWithoutResults());
+  ASSERT_THAT(without_results, SizeIs(2));
+  EXPECT_EQ(without_results[1].tasks(0).spec().description(), "matmul 16,16,16");
   ASSERT_OK_AND_ASSIGN(const auto newest, archive->Jobs(1));
   EXPECT_THAT(newest, SizeIs(1));
   EXPECT_EQ(newest[0].id(), "job");

@@ -29,13 +29,18 @@ v1::TaskSpec TaskSpecOf(const TaskRow& row) {
   return spec;
 }
 
-StatusOr<v1::TaskStatus> TaskStatusMessage(TaskResults& results, const TaskRow& row,
-                                           const TrialCounts& counts) {
+v1::TaskStatus TaskWithoutResults(const TaskRow& row) {
   v1::TaskStatus task;
   *task.mutable_spec() = TaskSpecOf(row);
   task.set_workload_id(row.workload_id);
   task.set_workload_key(row.workload_key);
   task.set_flop_count(row.flop_count);
+  return task;
+}
+
+StatusOr<v1::TaskStatus> TaskStatusMessage(TaskResults& results, const TaskRow& row,
+                                           const TrialCounts& counts) {
+  v1::TaskStatus task = TaskWithoutResults(row);
   const auto trials = counts.by_task.find(row.index);
   if (trials != counts.by_task.end()) task.set_trials(static_cast<uint32_t>(trials->second));
   KILN_ASSIGN_OR_RETURN(const auto best, results.Best(row));
@@ -79,10 +84,8 @@ void SetCounts(const TrialCounts& counts, v1::JobStatus& status) {
   }
 }
 
-}  // namespace
-
-StatusOr<v1::JobStatus> JobStatusMessage(Store& store, const JobRow& job, v1::JobSpec spec,
-                                         int64_t now_ms) {
+// The status has no tasks.
+v1::JobStatus StatusOfRow(const JobRow& job, v1::JobSpec spec) {
   v1::JobStatus status;
   status.set_id(job.id);
   spec.set_name(job.name);
@@ -95,6 +98,14 @@ StatusOr<v1::JobStatus> JobStatusMessage(Store& store, const JobRow& job, v1::Jo
                         ? v1::CANCELLED_BY_REQUEST
                         : static_cast<v1::JobEnding>(job.progress.ending));
   status.set_created_s(job.created_ms / 1000);
+  return status;
+}
+
+}  // namespace
+
+StatusOr<v1::JobStatus> JobStatusMessage(Store& store, const JobRow& job, v1::JobSpec spec,
+                                         int64_t now_ms) {
+  v1::JobStatus status = StatusOfRow(job, std::move(spec));
   status.set_elapsed_s(ElapsedSeconds(job, now_ms));
   KILN_ASSIGN_OR_RETURN(const TrialCounts counts, store.CountTrials(job.id));
   SetCounts(counts, status);
@@ -103,6 +114,14 @@ StatusOr<v1::JobStatus> JobStatusMessage(Store& store, const JobRow& job, v1::Jo
   for (const TaskRow& row : tasks) {
     KILN_ASSIGN_OR_RETURN(*status.add_tasks(), TaskStatusMessage(results, row, counts));
   }
+  return status;
+}
+
+StatusOr<v1::JobStatus> JobWithoutResultsMessage(Store& store, const JobRow& job,
+                                                 v1::JobSpec spec) {
+  v1::JobStatus status = StatusOfRow(job, std::move(spec));
+  KILN_ASSIGN_OR_RETURN(const auto tasks, store.TasksOfJob(job.id));
+  for (const TaskRow& row : tasks) *status.add_tasks() = TaskWithoutResults(row);
   return status;
 }
 

@@ -15,6 +15,10 @@ namespace kiln::store {
 StatusOr<v1::JobStatus> JobStatusMessage(Store& store, const JobRow& job, v1::JobSpec spec,
                                          int64_t now_ms);
 
+// Returns what the job is and what its tasks compute: without counts, costs and the elapsed time.
+// Reads the rows of its tasks alone, however many records it has.
+StatusOr<v1::JobStatus> JobWithoutResultsMessage(Store& store, const JobRow& job, v1::JobSpec spec);
+
 v1::Round RoundMessage(const RoundRow& row);
 
 }  // namespace kiln::store

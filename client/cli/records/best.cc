@@ -182,7 +182,7 @@ bool IsOperatorAlone(const SubjectFlags& flags) {
 Status BestOfOperator(const SubjectFlags& flags, const DefaultRecords& defaults,
                       const Session& session, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const dag::OpInfo* const op, dag::FindOp(flags.what));
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.JobsWithoutResults());
   std::set<std::string> ids;
   for (const v1::JobStatus& job : jobs) {
     for (const v1::TaskStatus& task : job.tasks()) {
@@ -233,7 +233,7 @@ Status PrintBest(const SubjectFlags& flags, const DefaultRecords& defaults,
   KILN_RETURN_IF_ERROR(resolved.status());
   const Subject& subject = *resolved;
   KILN_ASSIGN_OR_RETURN(auto records, BestOf(subject, flags, *archive));
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->JobsWithoutResults());
   KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOfRecords(records, *archive));
   const bool several = subject.is_workload() && computations.size() > 1;
   std::vector<FasterVariant> faster;

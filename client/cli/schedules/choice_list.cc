@@ -35,7 +35,7 @@ size_t StepsOf(const store::PinnedSchedule& pinned) {
 Status ListPinned(const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const auto all, archive->PinnedSchedules(""));
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->JobsWithoutResults());
   const Names names = NamesOf(jobs);
   Table table({{"Task", Table::kLeft, kMinColumns},
                {"Target", Table::kLeft, kMinColumns},

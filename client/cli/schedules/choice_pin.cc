@@ -50,7 +50,7 @@ Status Pin(const RequestedComputation& asked, const std::string& steps, const st
 Status PinRecords(const SubjectFlags& flags, const Session& session, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, archive));
   KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, flags, archive));
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.JobsWithoutResults());
   const Names names = NamesOf(jobs);
   for (const v1::Record& record : records) KILN_RETURN_IF_ERROR(CheckHasSchedules(record));
   for (const v1::Record& record : records) {

@@ -44,7 +44,7 @@ StatusOr<RequestedComputation> RequestedComputationOf(const SubjectFlags& flags,
   }
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, archive));
   KILN_ASSIGN_OR_RETURN(const v1::Record record, OneBestOf(subject, flags, archive));
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.JobsWithoutResults());
   return RequestedComputationOfRecord(record, subject, NamesOf(jobs), archive);
 }
 
