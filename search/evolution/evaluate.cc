@@ -36,9 +36,10 @@ struct Cost {
 };
 
 StatusOr<ir::Program> LowerOne(const Task& task, Individual& individual) {
-  if (!individual.state.has_value()) {
-    KILN_ASSIGN_OR_RETURN(individual.state,
+  if (individual.state == nullptr) {
+    KILN_ASSIGN_OR_RETURN(schedule::State state,
                           schedule::Replay(task.dag, individual.steps, task.stop));
+    individual.state = std::make_shared<const schedule::State>(std::move(state));
   }
   return lower::Lower(*individual.state, {.gpu = task.target.is_gpu(), .stop = task.stop});
 }

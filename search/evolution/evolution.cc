@@ -29,7 +29,7 @@ struct Child {
 class Breeder {
  public:
   Breeder(const EvolutionInput& input, const std::vector<Individual>& generation,
-          const std::vector<Individual>& elites, const std::unordered_set<uint64_t>& seen)
+          const std::vector<Individual>& elites, const Hashes& seen)
       : input_(input), generation_(generation), elites_(elites), seen_(seen) {
     std::map<std::optional<int>, std::vector<const Individual*>> by_niche;
     for (const Individual& individual : generation)
@@ -126,15 +126,15 @@ class Breeder {
   const EvolutionInput& input_;
   const std::vector<Individual>& generation_;
   const std::vector<Individual>& elites_;
-  const std::unordered_set<uint64_t>& seen_;
+  const Hashes& seen_;
   std::vector<std::vector<const Individual*>> niches_;  // niches of the generation
 };
 
 // Returns distinct new individuals, in the order of their slots.
 std::vector<Individual> BreedGeneration(const EvolutionInput& input, int number, int count,
                                         const std::vector<Individual>& generation,
-                                        const std::vector<Individual>& elites,
-                                        std::unordered_set<uint64_t>& seen, RoundReport& report) {
+                                        const std::vector<Individual>& elites, Hashes& seen,
+                                        RoundReport& report) {
   const Breeder breeder(input, generation, elites, seen);
   std::vector<Child> children(count);
   std::vector<double> cpu_s(static_cast<size_t>(CeilDiv(count, kTimedTogether)));
@@ -162,8 +162,8 @@ std::vector<Individual> BreedGeneration(const EvolutionInput& input, int number,
 }
 
 // Adds the individuals that are not known to `best`, and cuts `best` to those that are kept.
-void KeepBest(const EvolutionInput& input, const std::vector<Individual>& from,
-              const std::unordered_set<uint64_t>& known, std::vector<Individual>& best) {
+void KeepBest(const EvolutionInput& input, const std::vector<Individual>& from, const Hashes& known,
+              std::vector<Individual>& best) {
   for (const Individual& individual : from) {
     if (!known.contains(individual.hash)) best.push_back(individual);
   }
@@ -190,9 +190,9 @@ void SortByScore(std::vector<Individual>& individuals) {
 }
 
 std::vector<Individual> Evolve(const EvolutionInput& input, std::vector<Individual> first,
-                               const std::vector<Individual>& elites,
-                               const std::unordered_set<uint64_t>& known, RoundReport& report) {
-  std::unordered_set<uint64_t> seen = known;
+                               const std::vector<Individual>& elites, const Hashes& known,
+                               RoundReport& report) {
+  Hashes seen = known;
   for (const Individual& individual : first) seen.insert(individual.hash);
   std::vector<Individual> generation = std::move(first), best;
   SortByScore(generation);

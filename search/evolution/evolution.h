@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_set>
 #include <vector>
 
 #include "costmodel/cost_model.h"
@@ -36,8 +35,8 @@ struct EvolutionInput {
 // first, which are parents beside the generation. `known` must not be returned; it includes all
 // elites. Returns distinct individuals, the best score first.
 std::vector<Individual> Evolve(const EvolutionInput& input, std::vector<Individual> first,
-                               const std::vector<Individual>& elites,
-                               const std::unordered_set<uint64_t>& known, RoundReport& report);
+                               const std::vector<Individual>& elites, const Hashes& known,
+                               RoundReport& report);
 
 // Keeps the first `most` of the sorted individuals, and in addition the first `least` of each
 // niche.

@@ -64,7 +64,7 @@ Individual MakeIndividual(schedule::State state, std::optional<int> sketch, Orig
                         .sketch = sketch,
                         .unit_kind = UnitKindOf(state.steps()),
                         .origin = origin};
-  individual.state = std::move(state);
+  individual.state = std::make_shared<const schedule::State>(std::move(state));
   return individual;
 }
 

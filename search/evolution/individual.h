@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/numbers/float_matrix.h"
 #include "compiler/schedule/state.h"
 #include "search/evolution/mutation.h"
@@ -34,13 +35,16 @@ struct Origin {
 inline constexpr int kUnitKinds = 4;
 int UnitKindOf(std::span<const schedule::StepPtr> steps);
 
+// Hashes of schedules. A search keeps one of each schedule that it has proposed, in some 15 bytes.
+using Hashes = absl::flat_hash_set<uint64_t>;
+
 struct Individual {
   std::vector<schedule::StepPtr> steps = {};
   uint64_t hash = 0;
   std::optional<int> sketch = {};  // none: the schedule comes from no sketch of this search
   int unit_kind = 0;
   Origin origin = {};
-  std::optional<schedule::State> state = {};  // kept until it is evaluated
+  std::shared_ptr<const schedule::State> state = {};  // kept until it is evaluated
   std::shared_ptr<const FloatMatrix> rows = {};
   double score = kNoScore;
   std::optional<double> cost_s = {};  // set if it was measured and its answer is right

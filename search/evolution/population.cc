@@ -37,8 +37,8 @@ void Fill(const Task& task, const Parameters& parameters, const std::vector<Sket
 
 std::vector<Individual> DrawPopulation(const Workers& workers, const Parameters& parameters,
                                        const std::vector<Sketch>& sketches, int count,
-                                       int max_rejected, uint64_t seed,
-                                       std::unordered_set<uint64_t>& known, RoundReport& report) {
+                                       int max_rejected, uint64_t seed, Hashes& known,
+                                       RoundReport& report) {
   const std::vector<double> weights = SketchWeights(workers.task, sketches);
   std::vector<Individual> drawn;
   int rejected = 0;

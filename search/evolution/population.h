@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_set>
 #include <vector>
 
 #include "search/evolution/evaluate.h"
@@ -19,7 +18,7 @@ namespace kiln::search {
 // work.
 std::vector<Individual> DrawPopulation(const Workers& workers, const Parameters& parameters,
                                        const std::vector<Sketch>& sketches, int count,
-                                       int max_rejected, uint64_t seed,
-                                       std::unordered_set<uint64_t>& known, RoundReport& report);
+                                       int max_rejected, uint64_t seed, Hashes& known,
+                                       RoundReport& report);
 
 }  // namespace kiln::search

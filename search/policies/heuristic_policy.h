@@ -9,7 +9,6 @@
 #pragma once
 
 #include <memory>
-#include <unordered_set>
 #include <vector>
 
 #include "costmodel/cost_model.h"
@@ -38,8 +37,6 @@ class HeuristicPolicy final : public Policy {
   const RoundReport& last_round() const override { return report_; }
 
  private:
-  using Hashes = std::unordered_set<uint64_t>;
-
   // Fills ranked_.
   void Rank();
   // Returns schedules by rule for the sketches of a CPU that have tiles, with rows.

@@ -2,8 +2,7 @@
 // every search draws its first candidates in this way.
 #pragma once
 
-#include <unordered_set>
-
+#include "absl/container/flat_hash_set.h"
 #include "base/numbers/rng.h"
 #include "search/policies/policy.h"
 #include "search/space/parameters.h"
@@ -36,8 +35,8 @@ class RandomPolicy final : public Policy {
   const Parameters parameters_;
   Rng rng_;
   std::vector<Sketch> sketches_;
-  std::vector<double> weights_;         // weights of the sketches
-  std::unordered_set<uint64_t> known_;  // proposed or observed
+  std::vector<double> weights_;          // weights of the sketches
+  absl::flat_hash_set<uint64_t> known_;  // proposed or observed
   RoundReport report_;
 };
 

@@ -24,7 +24,6 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "costmodel/cost_model.h"
@@ -89,7 +88,6 @@ class SketchPolicy final : public Policy {
   const std::vector<Sketch>& sketches() const { return sketches_; }
 
  private:
-  using Hashes = std::unordered_set<uint64_t>;
   struct Transfer {
     Individual individual;
     double cost_s = 0;  // cost in the other task

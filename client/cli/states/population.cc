@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -117,7 +116,7 @@ StatusOr<Json> SampleStates(const Json& question, const search::Task& task) {
   const std::vector<search::Sketch> sketches = search::GenerateSketches({task, parameters});
   const search::FeatureFn features = FeaturesOf(task);
   const search::Workers workers(task, features, 0);
-  std::unordered_set<uint64_t> known;
+  search::Hashes known;
   search::RoundReport report;
   std::vector<search::Individual> drawn = search::DrawPopulation(
       workers, parameters, sketches, static_cast<int>(count), parameters.max_rejected_draws,
