@@ -315,7 +315,7 @@ StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFl
 
 StatusOr<std::vector<NamedComputation>> ComputationsOfRecords(
     const std::vector<v1::Record>& records, Archive& archive) {
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.JobsWithoutResults());
   const Names names = NamesOf(jobs);
   std::vector<NamedComputation> computations;
   for (const v1::Record& record : records) {
