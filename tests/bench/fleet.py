@@ -133,7 +133,7 @@ class Run:
             self.simulator.say("ask", job)
 
     def until(self, wanted, seconds):
-        """Waits until `wanted` of the figures is true."""
+        """Waits until `wanted` of the figures is true. RuntimeError: it was not for so long."""
         end = time.monotonic() + seconds
         while not wanted(self.simulator.wait_for_line()):
             if time.monotonic() > end:
@@ -142,7 +142,12 @@ class Run:
     def measure(self):
         # A job begins with the first schedule of each task, which takes longer than trials.
         least = {"fewest_records": 20} if self.watched else {"results": 20 * self.jobs_wanted}
-        self.until(lambda figures: all(figures[name] > count for name, count in least.items()), 300)
+        try:
+            self.until(lambda figures: all(figures[name] > count for name, count in least.items()), self.flags.patience)
+        except RuntimeError:
+            if not self.flags.begin_anyway:
+                raise
+            print(f"the window begins although not all jobs have: {self.simulator.figures}", file=sys.stderr)
         time.sleep(self.flags.warm_up)
         self.simulator.say("mark")
         begin = self.simulator.wait_for_line()
@@ -308,6 +313,8 @@ def parse():
     parser.add_argument("--policy", default="random", help="random, sketch, or both as random,sketch")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--warm-up", type=float, default=5)
+    parser.add_argument("--patience", type=float, default=300, help="seconds until all jobs must have results")
+    parser.add_argument("--begin-anyway", action="store_true", help="begin the window also where some have none")
     parser.add_argument("--jobs", type=int, default=0, help="0: one for each 16 runners")
     parser.add_argument("--tasks", type=int, default=16, help="of each job")
     parser.add_argument("--watched", default="all", help="jobs that somebody watches: all, or a number")
