@@ -205,8 +205,7 @@ class LocalArchive : public Archive {
   }
 
  private:
-  // If a job's options are damaged, the job is shown without them.
-  // Returns the job's specification, or an empty one if its bytes are damaged.
+  // Returns the job's specification. If its bytes are damaged, the job is shown without it.
   static v1::JobSpec SpecOf(const store::JobRow& job) {
     v1::JobSpec spec;
     if (!spec.ParseFromString(job.spec)) spec.Clear();

@@ -313,10 +313,8 @@ StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFl
                   archive.Name());
 }
 
-StatusOr<std::vector<NamedComputation>> ComputationsOfRecords(
-    const std::vector<v1::Record>& records, Archive& archive) {
-  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.JobsWithoutResults());
-  const Names names = NamesOf(jobs);
+std::vector<NamedComputation> ComputationsOfRecords(const std::vector<v1::Record>& records,
+                                                    const Names& names) {
   std::vector<NamedComputation> computations;
   for (const v1::Record& record : records) {
     const bool there = std::any_of(
@@ -334,7 +332,8 @@ StatusOr<v1::Record> OneBestOf(const Subject& subject, const SubjectFlags& flags
     return record.workload_id() == records[0].workload_id();
   });
   if (one || !subject.is_workload()) return records[0];
-  KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOfRecords(records, archive));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.JobsWithoutResults());
+  const std::vector<NamedComputation> computations = ComputationsOfRecords(records, NamesOf(jobs));
   return AmbiguousComputation(Describe(subject), computations);
 }
 

@@ -48,10 +48,9 @@ StatusOr<v1::Record> FindTrial(const NamedTrial& trial, Archive& archive);
 StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFlags& flags,
                                          Archive& archive);
 
-// Returns the computations of the records, in their order, each once. Descriptions are those of the
-// archive's tasks.
-StatusOr<std::vector<NamedComputation>> ComputationsOfRecords(
-    const std::vector<v1::Record>& records, Archive& archive);
+// Returns the computations of the records, in their order, each once, described by these names.
+std::vector<NamedComputation> ComputationsOfRecords(const std::vector<v1::Record>& records,
+                                                    const Names& names);
 
 // Returns the first record of BestOf, for commands that show one record. InvalidArgument if the
 // records have several computations.

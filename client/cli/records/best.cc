@@ -234,7 +234,8 @@ Status PrintBest(const SubjectFlags& flags, const DefaultRecords& defaults,
   const Subject& subject = *resolved;
   KILN_ASSIGN_OR_RETURN(auto records, BestOf(subject, flags, *archive));
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->JobsWithoutResults());
-  KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOfRecords(records, *archive));
+  const Names names = NamesOf(jobs);
+  const std::vector<NamedComputation> computations = ComputationsOfRecords(records, names);
   const bool several = subject.is_workload() && computations.size() > 1;
   std::vector<FasterVariant> faster;
   if (subject.is_workload() && !several) {
@@ -246,7 +247,6 @@ Status PrintBest(const SubjectFlags& flags, const DefaultRecords& defaults,
     return OkStatus();
   }
   for (v1::Record& record : records) MakePrintable(record);
-  const Names names = NamesOf(jobs);
   KILN_ASSIGN_OR_RETURN(const std::string equal, EqualLines(records, *archive));
   fmt::print("{}{}{}{}{}{}{}", BestTable(records, names), equal, ShippedLines(records, defaults),
              ConfigurationLines(records, session), UncheckedLines(records), MarkedLines(records),
