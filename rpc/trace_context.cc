@@ -36,15 +36,31 @@ bool IsTraceparent(std::string_view text) {
          IsHex(text.substr(kFlagsAt, 2));
 }
 
+void AppendHex(uint64_t number, std::string& out) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  char hex[16];
+  for (char& digit : hex) {
+    digit = kDigits[number >> 60];
+    number <<= 4;
+  }
+  out.append(hex, sizeof(hex));
+}
+
 // Both halves of 0 would be no id. Ids need not be secret, and a farm makes thousands a second.
-std::string TraceId(std::string_view of) {
-  return fmt::format("{:016x}{:016x}", std::max<uint64_t>(1, Xxh3(of)),
-                     Xxh3(fmt::format("{}, second half", of)));
+std::string TraceId(std::string of) {
+  std::string id;
+  id.reserve(kTraceDigits);
+  AppendHex(std::max<uint64_t>(1, Xxh3(of)), id);
+  AppendHex(Xxh3(of += ", second half"), id);
+  return id;
 }
 
 // A digest of 0 is no id.
 std::string SpanId(std::string_view of) {
-  return fmt::format("{:016x}", std::max<uint64_t>(1, Xxh3(of)));
+  std::string id;
+  id.reserve(kSpanDigits);
+  AppendHex(std::max<uint64_t>(1, Xxh3(of)), id);
+  return id;
 }
 
 }  // namespace

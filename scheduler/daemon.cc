@@ -211,6 +211,9 @@ Status Serve(const Flags& flags) {
   options.shares = &shares;
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<TrialSpans> spans,
                         SendSpans(flags.otlp, store, options));
+  const auto spans_shown = pages->metrics().AddCollector([&spans](MetricSheet& sheet) {
+    if (spans != nullptr) spans->Collect(sheet);
+  });
   Jobs jobs(
       store,
       CountLeases(ShareFairly(TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),

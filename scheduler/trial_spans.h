@@ -5,15 +5,17 @@
 // long each phase took. A job is one span, in the trace of its submitter, and its trials link to
 // it.
 //
-// Committed and JobEnded are thread-safe and wait for nobody.
+// Committed and JobEnded are thread-safe and do not wait for the collector. They encode the spans.
+// Cost: about 2 us a trial; JobEnded and the first trial of a job read the job's row.
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <string>
-#include <vector>
 
-#include "base/clock.h"
+#include "base/metrics/metrics.h"
 #include "rpc/otlp/otlp_exporter.h"
+#include "rpc/trace_context.h"
 #include "store/store.h"
 
 namespace kiln::scheduler {
@@ -28,18 +30,18 @@ class TrialSpans {
   // The store has the job's final state.
   void JobEnded(const std::string& job_id);
 
-  OtlpExporter::Counts counts() const { return exporter_.counts(); }
+  // Adds kiln_traces_total: the trials and jobs whose spans were sent, and dropped.
+  void Collect(MetricSheet& sheet) const;
 
  private:
   // Returns the job's span as far as others need it to link to it.
   TraceContext ContextOf(const std::string& job_id);
-  void MakeTrial(const store::Record& record, std::vector<OtlpSpan>& spans);
-  void MakeJob(const std::string& job_id, std::vector<OtlpSpan>& spans);
 
   store::Store& store_;
-  // The newest jobs. Belongs to the exporter's thread.
+  std::mutex mutex_;
+  // The newest jobs.
   std::map<std::string, TraceContext> contexts_;
-  OtlpExporter exporter_;  // last: its thread uses the other members
+  OtlpExporter exporter_;
 };
 
 }  // namespace kiln::scheduler

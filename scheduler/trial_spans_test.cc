@@ -1,6 +1,7 @@
 #include "scheduler/trial_spans.h"
 
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -8,8 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "base/metrics/metrics.h"
 #include "base/status_testing.h"
 #include "proto/scheduler.pb.h"
+#include "rpc/otlp/otlp_testing.h"
 #include "scheduler/values/request_trace.h"
 #include "store/memory_store.h"
 #include "store/wire/kept_times.h"
@@ -44,11 +48,9 @@ class TrialSpansTest : public testing::Test {
     options.gather = absl::Milliseconds(1);
     {
       TrialSpans trials(*store_, options, [&](const std::string& body) -> StatusOr<int> {
-        const Json parsed = Json::parse(body);
+        const Json sent = OtlpSpansIn(body);
         std::lock_guard lock(mutex);
-        for (const Json& span : parsed["resourceSpans"][0]["scopeSpans"][0]["spans"]) {
-          spans[span["name"].get<std::string>()] = span;
-        }
+        for (const Json& span : sent) spans[span["name"].get<std::string>()] = span;
         return 200;
       });
       work(trials);
@@ -112,6 +114,27 @@ TEST_F(TrialSpansTest, ATrialIsATraceThatLinksToItsJob) {
   EXPECT_EQ(Attribute(spans["run"], "kiln.compile_s"), "none");
 }
 
+// A new phase needs an attribute.
+TEST_F(TrialSpansTest, EachPhaseIsAnAttribute) {
+  v1::TrialTimes times;
+  const google::protobuf::Descriptor& fields = *v1::TrialTimes::descriptor();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    times.GetReflection()->SetDouble(&times, fields.field(i), i + 1);
+  }
+  store::Record record = Measured();
+  v1::TrialResult result;
+  store::ReadTimes(record.times, result);
+  record.times = store::PrintTimes(times, result.instants());
+  auto spans = Spans([&](TrialSpans& trials) { trials.Committed(record); });
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const std::string name = "kiln." + fields.field(i)->name();
+    const std::string in_build = Attribute(spans["build"], name);
+    EXPECT_EQ(in_build == "none" ? Attribute(spans["run"], name) : in_build,
+              fmt::format("{}.0", i + 1))
+        << name;
+  }
+}
+
 TEST_F(TrialSpansTest, ATrialThatFailedSaysWhy) {
   store::Record record = Measured();
   record.error = v1::WRONG_ANSWER_ERROR;
@@ -133,6 +156,32 @@ TEST_F(TrialSpansTest, AJobIsASpanOfItsSubmittersTrace) {
   EXPECT_EQ(job["traceId"].get<std::string>(), "0af7651916cd43dd8448eb211c80319c");
   EXPECT_EQ(job["parentSpanId"].get<std::string>(), "b7ad6b7169203331");
   EXPECT_EQ(Attribute(job, "kiln.user"), "\"ada\"");
+}
+
+TEST_F(TrialSpansTest, WhatIsSentAndDroppedIsCounted) {
+  Metrics metrics;
+  OtlpExporter::Options options;
+  options.most_waiting = 1;
+  options.gather = absl::Milliseconds(1);
+  std::promise<void> first_sent, may_answer;
+  TrialSpans trials(*store_, options, [&, posts = 0](const std::string&) mutable -> StatusOr<int> {
+    if (++posts == 1) {
+      first_sent.set_value();
+      may_answer.get_future().wait();
+    }
+    return 200;
+  });
+  const auto shown = metrics.AddCollector([&](MetricSheet& sheet) { trials.Collect(sheet); });
+  trials.Committed(Measured());
+  first_sent.get_future().wait();
+  for (int i = 0; i < 3; ++i) trials.Committed(Measured());
+  may_answer.set_value();
+  for (int i = 0; i < 2'000; ++i) {
+    if (metrics.Text().find("kiln_traces_total{fate=\"sent\"} 2") != std::string::npos) break;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  EXPECT_THAT(metrics.Text(), testing::HasSubstr("kiln_traces_total{fate=\"sent\"} 2\n"));
+  EXPECT_THAT(metrics.Text(), testing::HasSubstr("kiln_traces_total{fate=\"dropped\"} 2\n"));
 }
 
 }  // namespace

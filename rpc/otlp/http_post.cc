@@ -11,7 +11,7 @@ namespace kiln {
 namespace {
 
 constexpr std::chrono::seconds kConnect{2}, kAnswer{5};
-constexpr char kPath[] = "/v1/traces";
+constexpr char kPath[] = "/v1/traces", kType[] = "application/x-protobuf";
 
 }  // namespace
 
@@ -23,7 +23,11 @@ StatusOr<OtlpExporter::Post> PostTo(const std::string& address) {
   client->set_read_timeout(kAnswer);
   client->set_write_timeout(kAnswer);
   return OtlpExporter::Post([client, address](const std::string& body) -> StatusOr<int> {
-    const httplib::Result result = client->Post(kPath, body, "application/json");
+    // The client would copy a body that it is given.
+    const auto write = [&body](size_t offset, size_t length, httplib::DataSink& sink) {
+      return sink.write(body.data() + offset, length);
+    };
+    const httplib::Result result = client->Post(kPath, body.size(), write, kType);
     if (!result) {
       return Unavailable("no answer from {}: {}", address, httplib::to_string(result.error()));
     }

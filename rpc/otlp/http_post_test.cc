@@ -57,13 +57,13 @@ class Collector {
 TEST(HttpPostTest, ACollectorGetsTheBody) {
   Collector collector;
   ASSERT_OK_AND_ASSIGN(const OtlpExporter::Post post, PostTo(collector.address()));
-  const std::string body = "{\"resourceSpans\":[" + std::string(100'000, ' ') + "]}";
+  const std::string body = std::string("\n\0\xff", 3) + std::string(100'000, ' ');
   ASSERT_OK_AND_ASSIGN(const int status, post(body));
   EXPECT_EQ(status, 200);
   EXPECT_EQ(collector.body(), body);
-  EXPECT_EQ(collector.type(), "application/json");
+  EXPECT_EQ(collector.type(), "application/x-protobuf");
   collector.AnswerWith(503);
-  ASSERT_OK_AND_ASSIGN(const int busy, post("{}"));
+  ASSERT_OK_AND_ASSIGN(const int busy, post("x"));
   EXPECT_EQ(busy, 503);
 }
 
@@ -74,7 +74,7 @@ TEST(HttpPostTest, NobodyThereIsAnError) {
     address = collector.address();
   }
   ASSERT_OK_AND_ASSIGN(const OtlpExporter::Post post, PostTo(address));
-  EXPECT_THAT(post("{}"), StatusIs(StatusCode::kUnavailable, testing::HasSubstr(address)));
+  EXPECT_THAT(post("x"), StatusIs(StatusCode::kUnavailable, testing::HasSubstr(address)));
   EXPECT_FALSE(PostTo("nowhere").ok());
 }
 

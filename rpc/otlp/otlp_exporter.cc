@@ -1,10 +1,9 @@
 #include "rpc/otlp/otlp_exporter.h"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "base/log.h"
+#include "rpc/otlp/otlp_span.h"
 
 namespace kiln {
 namespace {
@@ -31,15 +30,18 @@ OtlpExporter::~OtlpExporter() {
   thread_.join();
 }
 
-void OtlpExporter::Add(MakeSpans make) {
+void OtlpExporter::Add(std::string_view encoded) {
   std::lock_guard lock(mutex_);
-  if (waiting_.size() >= options_.most_waiting) {
+  if (count_ >= options_.most_waiting) {
     ++counts_.dropped;
     return;
   }
-  waiting_.push_back(std::move(make));
+  if (waiting_.empty() || waiting_.back().count >= options_.batch) waiting_.emplace_back();
+  waiting_.back().encoded += encoded;
+  ++waiting_.back().count;
+  ++count_;
   // The thread waits for the first one, and for a whole batch.
-  if (waiting_.size() == 1 || waiting_.size() == options_.batch) changed_.notify_all();
+  if (count_ == 1 || count_ == options_.batch) changed_.notify_all();
 }
 
 OtlpExporter::Counts OtlpExporter::counts() const {
@@ -54,30 +56,27 @@ bool OtlpExporter::stopping() const {
 
 void OtlpExporter::Run() {
   while (true) {
-    const std::vector<MakeSpans> batch = Take();
-    if (batch.empty()) return;
+    const Batch batch = Take();
+    if (batch.count == 0) return;
     Send(batch);
   }
 }
 
-std::vector<OtlpExporter::MakeSpans> OtlpExporter::Take() {
+OtlpExporter::Batch OtlpExporter::Take() {
   std::unique_lock lock(mutex_);
   options_.clock->WaitFor(lock, changed_, absl::InfiniteDuration(),
-                          [this] { return stopping_ || !waiting_.empty(); });
+                          [this] { return stopping_ || count_ > 0; });
   options_.clock->WaitFor(lock, changed_, options_.gather,
-                          [this] { return stopping_ || waiting_.size() >= options_.batch; });
-  std::vector<MakeSpans> batch;
-  const auto end =
-      waiting_.begin() + static_cast<ptrdiff_t>(std::min(waiting_.size(), options_.batch));
-  batch.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
-  waiting_.erase(waiting_.begin(), end);
+                          [this] { return stopping_ || count_ >= options_.batch; });
+  if (waiting_.empty()) return {};
+  Batch batch = std::move(waiting_.front());
+  waiting_.pop_front();
+  count_ -= batch.count;
   return batch;
 }
 
-void OtlpExporter::Send(const std::vector<MakeSpans>& batch) {
-  std::vector<OtlpSpan> spans;
-  for (const MakeSpans& make : batch) make(spans);
-  const std::string body = PrintOtlp(options_.service, spans);
+void OtlpExporter::Send(const Batch& batch) {
+  const std::string body = OtlpRequest(options_.service, batch.encoded);
   const double until_s =
       options_.clock->MonotonicSeconds() + absl::ToDoubleSeconds(options_.patience);
   RetryPause pause(options_.random);
@@ -89,7 +88,7 @@ void OtlpExporter::Send(const std::vector<MakeSpans>& batch) {
     if (!again) {
       const std::string problem = !answer.ok() ? std::string(Message(answer.status()))
                                                : fmt::format("it answers HTTP {}", *answer);
-      return Note(taken, problem, batch.size());
+      return Note(taken, problem, batch.count);
     }
     Rest(pause.Next());
   }

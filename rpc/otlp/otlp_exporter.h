@@ -5,8 +5,7 @@
 // then dropped and counted too. The log says when the collector begins to fail, and when it works
 // again.
 //
-// Add is thread-safe. Cost of Add: a lock and a place in a queue; spans are made in the exporter's
-// thread.
+// Add is thread-safe. Cost of Add: a lock, and a copy of the bytes behind those that wait.
 #pragma once
 
 #include <condition_variable>
@@ -15,21 +14,18 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "rpc/otlp/otlp_span.h"
 #include "rpc/retry_pause.h"
 
 namespace kiln {
 
 class OtlpExporter {
  public:
-  // Appends spans. Called once, in the exporter's thread.
-  using MakeSpans = std::function<void(std::vector<OtlpSpan>&)>;
   // Sends the body and returns the status of HTTP. An error: there was no answer.
   using Post = std::function<StatusOr<int>(const std::string& body)>;
 
@@ -57,7 +53,8 @@ class OtlpExporter {
   OtlpExporter(const OtlpExporter&) = delete;
   OtlpExporter& operator=(const OtlpExporter&) = delete;
 
-  void Add(MakeSpans make);
+  // Takes the spans of a trial or a job, as AppendOtlp encodes them.
+  void Add(std::string_view encoded);
 
   // Counted in calls of Add.
   struct Counts {
@@ -67,10 +64,16 @@ class OtlpExporter {
   Counts counts() const;
 
  private:
+  // The encoded spans of so many calls of Add.
+  struct Batch {
+    std::string encoded = {};
+    size_t count = 0;
+  };
+
   void Run();
   // Waits for a batch. Empty: the exporter stops.
-  std::vector<MakeSpans> Take();
-  void Send(const std::vector<MakeSpans>& batch);
+  Batch Take();
+  void Send(const Batch& batch);
   // Waits until the pause is over, or the exporter stops.
   void Rest(absl::Duration pause);
   void Note(bool taken, const std::string& problem, size_t count);
@@ -80,7 +83,10 @@ class OtlpExporter {
   const Post post_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<MakeSpans> waiting_;
+  // All but the last one are full.
+  std::deque<Batch> waiting_;
+  // The calls of Add in `waiting_`.
+  size_t count_ = 0;
   Counts counts_;
   bool stopping_ = false;
   bool is_failing_ = false;  // belongs to the thread

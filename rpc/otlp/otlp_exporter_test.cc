@@ -2,10 +2,12 @@
 
 #include <atomic>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <string>
 
 #include "absl/time/clock.h"
 #include "base/status_testing.h"
+#include "rpc/otlp/otlp_span.h"
+#include "rpc/otlp/otlp_testing.h"
 
 namespace kiln {
 namespace {
@@ -27,18 +29,17 @@ class OtlpExporterTest : public testing::Test {
     exporter_ = std::make_unique<OtlpExporter>(options, [this](const std::string& body) {
       ++posts_;
       while (holds_) absl::SleepFor(absl::Milliseconds(1));
-      const auto json = nlohmann::json::parse(body);
-      if (answer_ == 200) spans_ += json["resourceSpans"][0]["scopeSpans"][0]["spans"].size();
+      if (answer_ == 200) spans_ += OtlpSpansIn(body).size();
       return answer_ == 0 ? StatusOr<int>(Unavailable("nobody listens")) : StatusOr<int>(answer_);
     });
   }
   void Add(int number) {
-    for (int i = 0; i < number; ++i) {
-      exporter_->Add([](std::vector<OtlpSpan>& spans) {
-        spans.push_back({.context = TraceOfTrial("j", 1)});
-        spans.push_back({.context = TraceOfTrial("j", 1, TrialSpan::kBuild)});
-      });
+    const TraceContext ids = TraceOfTrial("j", 1);
+    std::string both;
+    for (int i = 0; i < 2; ++i) {
+      AppendOtlp({.trace_id = ids.trace_id, .span_id = ids.span_id}, both);
     }
+    for (int i = 0; i < number; ++i) exporter_->Add(both);
   }
   // Waits for ten seconds at most.
   template <typename Done>

@@ -5,34 +5,21 @@ usage: otlp_check.py KILN      Python must have opentelemetry-proto (PyPI)
 A farm on the null target sends its spans to a collector here, which refuses some of them for a moment, and reads the
 others with OpenTelemetry's own classes.
 """
-import base64
 import http.server
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
-from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 
 TRIALS = 60
 PARENT_TRACE, PARENT_SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-IDS = ("traceId", "spanId", "parentSpanId")
-
-
-def with_base64_ids(value):
-    """OTLP's JSON has ids as hex digits, where the JSON of Protocol Buffers has base64."""
-    if isinstance(value, list):
-        return [with_base64_ids(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: base64.b64encode(bytes.fromhex(each)).decode() if name in IDS else with_base64_ids(each)
-        for name, each in value.items()
-    }
 
 
 class Collector(http.server.ThreadingHTTPServer):
@@ -50,7 +37,7 @@ class Collector(http.server.ThreadingHTTPServer):
                 self.refusals -= 1
                 return 503
         request = trace_service_pb2.ExportTraceServiceRequest()
-        json_format.ParseDict(with_base64_ids(json.loads(body)), request)
+        request.ParseFromString(body)
         with self.lock:
             for resource in request.resource_spans:
                 for scope in resource.scope_spans:
@@ -109,6 +96,20 @@ def check(collector):
         assert trial.links[0].trace_id == job.trace_id and trial.links[0].span_id == job.span_id
 
 
+def check_count(folder):
+    """The scheduler's figures count the trials and the job, once the collector's last answer has come."""
+    with open(os.path.join(folder, "scheduler.log"), encoding="utf-8") as log:
+        page = re.search(r"http://[^\s\"]+/metrics", log.read()).group()
+    deadline = time.monotonic() + 60
+    counts = {}
+    while counts.get("sent") != TRIALS + 1 and time.monotonic() < deadline:
+        time.sleep(0.1)
+        with urllib.request.urlopen(page, timeout=10) as answer:
+            text = answer.read().decode()
+        counts = {fate: int(count) for fate, count in re.findall(r'kiln_traces_total{fate="(\w+)"} (\d+)', text)}
+    assert counts == {"sent": TRIALS + 1, "dropped": 0}, counts
+
+
 def check_logs(folder):
     lines = 0
     for name in ("tracker", "scheduler", "builder", "runner"):
@@ -144,6 +145,7 @@ def main():
             while (len(collector.of("trial")) < TRIALS or not collector.of("job")) and time.monotonic() < deadline:
                 time.sleep(0.1)
             check(collector)
+            check_count(folder)
             assert collector.refusals == 0, "refused batches were sent again"
         finally:
             for daemon in reversed(daemons):
