@@ -13,6 +13,9 @@ constexpr double kSlowProgramS = 1;
 // Multiple of the best cost. Programs that are slower are not worth a long reading: a short one is
 // right to a few percent, which is enough to learn from.
 constexpr double kClearlySlower = 1.25;
+// The same while another trial waits for the device. A program that is slower by this is not the
+// best one, whatever a device's speed drifts by while it is tuned for.
+constexpr double kSlower = 1.1;
 // Time that another run may take, in units of the first run.
 constexpr double kSlowerRun = 1.2;
 // Limits the readings, which are kept in the reply.
@@ -50,7 +53,10 @@ TimingOptions TimingFrom(const v1::MeasureOptions& options) {
   timing.cooldown_s = 1e-3 * options.cooldown_ms();
   timing.flush_cache = options.flush_cache();
   timing.early_stop_s = EarlyStopSeconds(options);
-  if (timing.early_stop_s) timing.clearly_slower_s = kClearlySlower * options.best_cost_s();
+  if (timing.early_stop_s) {
+    timing.clearly_slower_s = kClearlySlower * options.best_cost_s();
+    timing.slower_s = kSlower * options.best_cost_s();
+  }
   timing.idle_s = 1e-3 * options.idle_ms();
   return timing;
 }

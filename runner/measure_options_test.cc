@@ -35,10 +35,12 @@ TEST(MeasureOptions, ProgramsStopEarlyOnlyBesideABestCost) {
   options.set_early_stop_ratio(4);
   EXPECT_EQ(EarlyStopSeconds(options), std::nullopt);
   EXPECT_EQ(TimingFrom(options).clearly_slower_s, std::nullopt);
+  EXPECT_EQ(TimingFrom(options).slower_s, std::nullopt);
   options.set_best_cost_s(0.5);
   EXPECT_EQ(EarlyStopSeconds(options), 2);
   EXPECT_EQ(TimingFrom(options).early_stop_s, 2);
   EXPECT_EQ(TimingFrom(options).clearly_slower_s, 0.625);
+  EXPECT_DOUBLE_EQ(TimingFrom(options).slower_s.value_or(0), 0.55);
 }
 
 TEST(MeasureOptions, OneRunOfALongProgramMayBeEnough) {

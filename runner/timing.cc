@@ -138,22 +138,25 @@ class Timer {
     if (batch_s <= 0) return false;
     call_s_ = batch_s / static_cast<double>(number);
     pilot_s_ = call_s_;
-    if (!IsClearlySlower(call_s_)) return false;
+    const std::optional<double> limit_s = LimitOfPilot();
+    if (!limit_s.has_value() || call_s_ <= *limit_s) return false;
     KILN_ASSIGN_OR_RETURN(const double again_s, device_.time_batch(number));
     const double second_s = again_s / static_cast<double>(number);
     if (second_s > 0) call_s_ = std::min(call_s_, second_s);
     const double differs = second_s > 0 ? Differs(*pilot_s_, second_s) : 0;
     pilot_s_ = call_s_;
     // Both batches may be too slow by as much as they differ.
-    if (!IsClearlySlower(call_s_ / (1 + differs))) return false;
+    if (call_s_ / (1 + differs) <= *limit_s) return false;
     Add(call_s_ * static_cast<double>(number), number);
     timing_.spread = differs;
     timing_.stopped_early = true;
     return true;
   }
 
-  bool IsClearlySlower(double call_s) const {
-    return options_.clearly_slower_s.has_value() && call_s > *options_.clearly_slower_s;
+  // Returns the time from which on the short batch is enough.
+  std::optional<double> LimitOfPilot() const {
+    const bool waits = options_.slower_s.has_value() && device_.is_wanted != nullptr;
+    return waits && device_.is_wanted() ? options_.slower_s : options_.clearly_slower_s;
   }
 
   static double Differs(double a, double b) { return std::max(a, b) / std::min(a, b) - 1; }

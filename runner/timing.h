@@ -6,8 +6,8 @@
 //   One timed call. If it was far slower than the best cost, up to two more; a program whose calls
 //     are all that slow stops here.
 //   With min_repeat_ms, a batch of a sixteenth of it for short programs, and a second one if the
-//     batch was clearly slower. A program that is so in both, by more than the two differ, stops
-//     here.
+//     batch was clearly slower; while another trial waits, slower by less is enough. A program that
+//     is so in both, by more than the two differ, stops here.
 //   `repeat` times: flush the caches; run `number` calls back to back. While such a batch lasts
 //     less than min_repeat_ms, it runs again with
 //     number = max(min_repeat / (batch / number) + 1, number * 1.618)
@@ -50,6 +50,8 @@ struct TimingOptions {
   std::optional<double> early_stop_s = {};
   // Programs that take longer stop after the short batch, whose reading is their cost.
   std::optional<double> clearly_slower_s = {};
+  // Programs that take longer do so, too, while another trial waits for the device.
+  std::optional<double> slower_s = {};
   // Wall time for the whole timing after the pause.
   std::optional<double> budget_s = {};
   // Time of a call before this, if there was one.
@@ -67,8 +69,8 @@ struct TimingDevice {
   std::function<double()> now_s;
   // Device::CallsPerReading; null: as many as wanted. Not asked if the caches are flushed.
   std::function<int64_t(int64_t wanted, double call_s)> calls_per_reading = nullptr;
-  // Returns whether another trial waits for the device; asked before each repeat of the idle time.
-  // Null: idle time is not used.
+  // Returns whether another trial waits for the device; asked after the short batch, and before
+  // each repeat of the idle time. Null: none waits, and idle time is not used.
   std::function<bool()> is_wanted = nullptr;
 };
 

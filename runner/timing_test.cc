@@ -219,6 +219,32 @@ TEST(TimingTest, ClearlySlowerProgramsGetAShortReading) {
   EXPECT_THAT(faster.batches, ElementsAre(1, 1, 100, 2747));
 }
 
+TEST(TimingTest, SlowerProgramsGetAShortReadingWhileAnotherTrialWaits) {
+  const TimingOptions options{
+      .min_repeat_s = 0.032, .clearly_slower_s = 1.25e-5, .slower_s = 1.1e-5};
+  // Times a program whose batches but the first take so long a call.
+  const auto time = [&](double first_s, double call_s, bool is_wanted) {
+    FakeDevice device;
+    device.cost = [=](size_t batch) { return batch < 2 ? 2e-5 : batch == 2 ? first_s : call_s; };
+    TimingDevice timing_device = device.Device();
+    timing_device.is_wanted = [=] { return is_wanted; };
+    auto timing = TimeProgram(options, timing_device);
+    EXPECT_OK(timing);
+    return *timing;
+  };
+  Timing timing = time(1.15e-5, 1.15e-5, true);
+  EXPECT_TRUE(timing.stopped_early);
+  EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(1.15e-5, 1e-12)));
+  EXPECT_EQ(timing.number, 100);
+  timing = time(1.15e-5, 1.15e-5, false);
+  EXPECT_FALSE(timing.stopped_early);
+  EXPECT_GT(timing.number, 2000);
+  EXPECT_FALSE(time(1.05e-5, 1.05e-5, true).stopped_early);
+  EXPECT_FALSE(time(1.25e-5, 1.15e-5, true).stopped_early)
+      << "too slow by less than the two batches differ";
+  EXPECT_TRUE(time(1.3e-5, 1.3e-5, false).stopped_early);
+}
+
 TEST(TimingTest, OneSlowReadingOfAShortProgramDoesNotStopIt) {
   FakeDevice device;
   device.cost = [](size_t batch) { return batch == 1 ? 9e-4 : 1e-5; };
