@@ -30,10 +30,12 @@ __device__ __forceinline__ void wait_for_products() {
 }
 // The same, where the sums of the others are read next. The assembler rounds two sums by one
 // instruction, which it may put in front of the wait where both are in one basic block; so that a
-// block ends here. It doesn't know that each grid has blocks.
-template <int kUnderWay>
+// block ends here. It doesn't know that each grid has blocks. No block ends where the sums are no
+// more than computed with: the branch costs registers, and ptxas puts a wait of its own before it.
+template <int kUnderWay, bool kMayBeRounded = true>
 __device__ __forceinline__ void wait_for_sums() {
   wait_for_products<kUnderWay>();
+  if (!kMayBeRounded) return;
   unsigned blocks;
   asm volatile("mov.u32 %0, %%nctaid.x;" : "=r"(blocks));
   if (blocks == 0) asm volatile("trap;");

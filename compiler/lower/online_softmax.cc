@@ -407,12 +407,14 @@ Stmt OnlineBuilder::BodyOfBlock() {
 
 void OnlineBuilder::SetBlock(Expr block) {
   block_ = block;
-  Expr row_tile = write_.Mod(block, row_tiles());
-  // Rows that see the most keys come first.
-  if (chain_.last_key && row_tiles() > 1)
-    row_tile = pool().Sub(write_.Int(row_tiles() - 1), row_tile);
+  Expr row_tile = write_.Mod(block, row_tiles()), rest = write_.Div(block, row_tiles());
+  if (chain_.last_key && row_tiles() > 1) {
+    // Rows that see the most keys come first, those of all problems: the last blocks are short.
+    const int64_t problems = blocks() / row_tiles();
+    row_tile = pool().Sub(write_.Int(row_tiles() - 1), write_.Div(block, problems));
+    rest = write_.Mod(block, problems);
+  }
   first_row_ = write_.Mul(row_tile, block_rows());
-  Expr rest = write_.Div(block, row_tiles());
   for (size_t i = chain_.batch.size(); i-- > 0;) {
     const int32_t var = chain_.batch[i];
     vars_[static_cast<size_t>(var)] = i == 0 ? rest : write_.Mod(rest, extent(var));

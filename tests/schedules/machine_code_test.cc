@@ -101,6 +101,23 @@ TEST_F(MachineCodeOfUnits, RoundsSumsOfARingBehindTheWaitForThem) {
   EXPECT_GT(RoundedLate(state), 0);
 }
 
+// Behind the waits of an online softmax no block of instructions ends, since nothing rounds a sum
+// as it is.
+TEST_F(MachineCodeOfUnits, RoundsResultsOfAnOnlineSoftmaxBehindTheWaitForTheirSums) {
+  for (const auto& [args, tile] : {std::pair{"6,2560,128", "16, 32, 4, 2, 2"},
+                                   {"32,2048,128,causal=1", "16, 128, 8, 2, 2"},
+                                   {"16,1024,64", "16, 64, 4, 1, 2"}}) {
+    SCOPED_TRACE(args);
+    ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag,
+                         dag::BuildOp("attention", args, {.dtype = ir::kFloat16}));
+    ASSERT_OK_AND_ASSIGN(
+        const std::vector<schedule::StepPtr> steps,
+        schedule::ParseSteps(fmt::format("[[\"OS\", {}, {}]]", dag->size() - 1, tile)));
+    ASSERT_OK_AND_ASSIGN(const schedule::State state, schedule::Replay(dag, steps));
+    RoundedLate(state);
+  }
+}
+
 TEST(MachineCode, RefusesWhatIsNoCubin) {
   EXPECT_FALSE(codegen::ReadMachineCode("").ok());
   EXPECT_FALSE(codegen::ReadMachineCode(std::string(4096, 'x')).ok());

@@ -23,4 +23,20 @@ bool IsCopies(ir::Stmt stmt) {
   return stmt->kind != ir::StmtKind::kBarrier && std::ranges::all_of(stmt->children(), IsCopies);
 }
 
+bool RoundsElements(ir::Stmt stmt, const std::set<int32_t>& slots,
+                    const std::set<int32_t>& except) {
+  if (stmt->kind == ir::StmtKind::kStore && except.contains(stmt->slot)) return false;
+  constexpr int kMostBits = 16;
+  bool result = false;
+  for (ir::Expr e : stmt->exprs()) {
+    ir::Visit(e, [&](ir::Expr node) {
+      result |= node->op == ir::Op::kCast && node->type.bits <= kMostBits &&
+                node->arg(0)->op == ir::Op::kLoad && slots.contains(node->arg(0)->id);
+    });
+  }
+  return result || std::ranges::any_of(stmt->children(), [&](ir::Stmt s) {
+           return RoundsElements(s, slots, except);
+         });
+}
+
 }  // namespace kiln::codegen

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
+#include "compiler/codegen/cuda/buffer_use.h"
 #include "compiler/codegen/cuda/instruction_text.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/instructions/bulk_copy.h"
@@ -45,6 +47,16 @@ bool UsesWarpgroups(const MatrixUnitPlan& units, Stmt stmt) {
 Swizzles InOrder(Swizzles swizzles) {
   for (auto& [slot, swizzle] : swizzles) swizzle.interleaved_rows = 0;
   return swizzles;
+}
+
+// Weights that are held in registers are powers of their scores, and results of an online softmax are
+// divided by a total: such a kernel rounds no sums as they are.
+SumReading ReadingOf(const MatrixUnitPlan& units, const lower::WarpRegisters& held, Stmt body) {
+  if (held.pairs.empty()) return SumReading::kAny;
+  std::set<int32_t> sums, weights;
+  for (const auto& [stmt, tile] : units.tiles) sums.insert(tile.store->slot);
+  for (const auto& [slot, pairs] : held.pairs) weights.insert(slot);
+  return RoundsElements(body, sums, weights) ? SumReading::kAny : SumReading::kComputing;
 }
 
 std::vector<int64_t> ShapeInBlock(const ir::Buffer& buffer) {
@@ -115,6 +127,7 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       uses_warpgroups_(UsesWarpgroups(units, kernel.body)) {
   // Rounded to 16 bits nothing is left of such a weight beside that of the highest score, 1.
   if (!held_.pairs.empty()) exprs_.FlushPowers();
+  matrix_tiles_.SetReading(ReadingOf(units, held_, kernel.body));
   // Statements may be one node: the last one is known by its place.
   if (EndsWithClusterBarrier(kernel.body))
     last_cluster_barrier_ = CountClusterBarriers(kernel.body);

@@ -162,7 +162,7 @@ template <int kUnderWay> void emulated_wait_for_products() {
   }
   current->has_started = false;
 }
-template <int kUnderWay> void emulated_wait_for_sums() {
+template <int kUnderWay, bool kMayBeRounded = true> void emulated_wait_for_sums() {
   emulated_wait_for_products<kUnderWay>();
   WarpgroupQueue& hidden = products[current - fibers].hidden;
   for (int i = 0; i < hidden.count; ++i) Restore(hidden.items[i]);

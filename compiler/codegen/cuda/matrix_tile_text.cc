@@ -307,7 +307,8 @@ void CudaMatrixTiles::Wait(size_t kept) {
   if (under_way_.size() <= kept) return;
   const int64_t iterations = under_way_.size() == 1 ? under_way_[0].iterations : 0;
   ring_sums_ = iterations > 0 ? exprs_.buffer_name(under_way_[0].sums) : "";
-  EmitWait(SumsFrom(kept, under_way_.size()), iterations, /*are_read=*/iterations == 0, blocks_);
+  EmitWait(SumsFrom(kept, under_way_.size()), iterations,
+           iterations == 0 ? reading_ : SumReading::kNone, blocks_);
   under_way_.resize(kept);
 }
 
@@ -329,8 +330,8 @@ void CudaMatrixTiles::WaitBefore(ir::Stmt next, size_t kept) {
          !UsesBuffer(next, under_way_[needed - 1].held))
     --needed;
   if (needed == kept) return;
-  EmitWait(SumsFrom(kept, needed), std::ssize(under_way_) - static_cast<int64_t>(needed),
-           /*are_read=*/true, blocks_);
+  EmitWait(SumsFrom(kept, needed), std::ssize(under_way_) - static_cast<int64_t>(needed), reading_,
+           blocks_);
   under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(kept),
                    under_way_.begin() + static_cast<std::ptrdiff_t>(needed));
 }
@@ -346,7 +347,7 @@ bool CudaMatrixTiles::MayRunBeside(ir::Stmt stmt) const {
 
 void CudaMatrixTiles::WaitForRing() {
   if (ring_sums_.empty()) return;
-  EmitWait({ring_sums_}, 0, /*are_read=*/true, blocks_);
+  EmitWait({ring_sums_}, 0, reading_, blocks_);
   ring_sums_.clear();
 }
 

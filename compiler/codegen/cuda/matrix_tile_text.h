@@ -40,6 +40,8 @@ class CudaMatrixTiles {
         names_(names),
         preamble_(preamble) {}
 
+  // Says how the kernel reads sums of four warps' units. Call it before the first tile.
+  void SetReading(SumReading reading) { reading_ = reading; }
   // Emits the tile, behind a barrier with so many groups of copies under way; kNoCopies: that waits for none.
   void Emit(const MatrixTile& tile, int64_t copies_under_way);
   // How many tiles that were emitted are still being computed, the latest ones last.
@@ -100,6 +102,7 @@ class CudaMatrixTiles {
     int64_t iterations = 0;  // whose products need not be waited for
   };
   std::vector<UnderWay> under_way_;
+  SumReading reading_ = SumReading::kAny;
   std::string ring_sums_;  // the array of earlier iterations' tiles
   int64_t spare_ = 0;      // iterations of the tile that is emitted
 };

@@ -94,7 +94,7 @@ bool EmitOfRegisters(const WarpgroupText& tile, const std::string& tiles, CudaBl
     }
     blocks.Line(fmt::format("settle({});", tile.sums));
     EmitLoops(tile, depth, blocks, step);
-    if (depth > 0) EmitWait({tile.sums}, 0, /*are_read=*/true, blocks);
+    if (depth > 0) EmitWait({tile.sums}, 0, SumReading::kAny, blocks);
   };
   emit(emit, 0);
   return first_inner == 0;
@@ -127,9 +127,11 @@ bool EmitWarpgroup(const WarpgroupText& tile, const std::string& tiles, CudaBloc
   return true;
 }
 
-void EmitWait(const std::vector<std::string>& sums, int64_t under_way, bool are_read,
+void EmitWait(const std::vector<std::string>& sums, int64_t under_way, SumReading reading,
               CudaBlocks& blocks) {
-  blocks.Line(fmt::format("wait_for_{}<{}>();", are_read ? "sums" : "products", under_way));
+  blocks.Line(fmt::format("wait_for_{}<{}{}>();",
+                          reading == SumReading::kNone ? "products" : "sums", under_way,
+                          reading == SumReading::kComputing ? ", false" : ""));
   for (const std::string& array : sums) blocks.Line(fmt::format("settle({});", array));
 }
 

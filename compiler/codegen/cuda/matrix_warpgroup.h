@@ -62,9 +62,12 @@ struct WarpgroupText {
 };
 // True: it is to be waited for.
 bool EmitWarpgroup(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks);
+// A wait is followed by no reading of sums, by one that computes with them, or by any.
+enum class SumReading : uint8_t { kNone, kComputing, kAny };
+
 // Waits until so many tiles are under way, the latest ones. `sums`: arrays of those that no longer
-// are; `are_read`: what follows may read them.
-void EmitWait(const std::vector<std::string>& sums, int64_t under_way, bool are_read,
+// are.
+void EmitWait(const std::vector<std::string>& sums, int64_t under_way, SumReading reading,
               CudaBlocks& blocks);
 
 }  // namespace kiln::codegen
