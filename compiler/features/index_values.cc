@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "absl/container/inlined_vector.h"
 #include "base/numbers/rng.h"
 #include "compiler/ir/integer_ops.h"
 #include "compiler/ir/traverse.h"
@@ -154,22 +155,6 @@ IndexValue IndexValues::Constant(int64_t value) {
     std::fill(out + hi(0), out + hi(num_loops_), Interval::RoundUp(value));
   }
   return {0, out};
-}
-
-// Makes any value in [0, limit), a different one at each point.
-IndexValue IndexValues::Unknown(int64_t limit, uint64_t seed, uint64_t loops) {
-  int64_t* out = Allocate();
-  for (int i = 0; i < size_; ++i) {
-    out[i] = static_cast<int64_t>(MixBits(seed + static_cast<uint64_t>(i)) %
-                                  static_cast<uint64_t>(limit));
-  }
-  for (int level = 0; level <= num_loops_; ++level) {
-    // If the loops are fixed, the value is fixed.
-    const bool runs = level < 63 ? (loops >> level) != 0 : (loops >> 63) != 0;
-    out[lo(level)] = runs ? 0 : out[base()];
-    out[hi(level)] = runs ? limit - 1 : out[base()];
-  }
-  return {loops, out};
 }
 
 IndexValue IndexValues::Variable(Expr e) {
@@ -384,24 +369,43 @@ IndexValue IndexValues::Compute(Expr e) {
 }
 
 // Makes values for loads from memory and for calculations with them. The values are random, but
-// equal for programs that differ only in the numbers of their variables.
+// equal for equal operands, and for programs that differ only in the numbers of their variables.
 IndexValue IndexValues::Data(Expr e) {
-  uint64_t loops = 0, seed = 0;
+  uint64_t loops = 0;
+  absl::InlinedVector<IndexValue, 4> operands;
+  for (Expr arg : e->args()) {
+    operands.push_back(Of(arg));
+    loops |= operands.back().loops;
+  }
+  const int64_t limit = LimitOf(e);
+  const uint64_t seed = MixBits(static_cast<uint64_t>(e->op) + (static_cast<uint64_t>(limit) << 8));
+  int64_t* out = Allocate();
+  for (int i = 0; i < size_; ++i) {
+    uint64_t hash = seed;
+    for (const IndexValue& operand : operands)
+      hash = MixBits(hash ^ static_cast<uint64_t>(operand.at[i]));
+    out[i] = static_cast<int64_t>(hash % static_cast<uint64_t>(limit));
+  }
+  for (int level = 0; level <= num_loops_; ++level) {
+    // If the loops are fixed, the value is fixed.
+    const bool runs = level < 63 ? (loops >> level) != 0 : (loops >> 63) != 0;
+    out[lo(level)] = runs ? 0 : out[base()];
+    out[hi(level)] = runs ? limit - 1 : out[base()];
+  }
+  return {loops, out};
+}
+
+int64_t IndexValues::LimitOf(Expr e) const {
+  if (e->type.is_bool()) return 2;
   int64_t limit = 1024;
   ir::Visit(e, [&](Expr node) {
-    uint64_t what = static_cast<uint64_t>(node->op);
-    if (node->op == Op::kVar && depth_of_var_[node->id] >= 0) {
-      loops |= uint64_t{1} << std::min(depth_of_var_[node->id], 63);
-      what += static_cast<uint64_t>(depth_of_var_[node->id]) << 8;
-    }
-    if (node->op == Op::kLoad) {
-      const int64_t below = program_.buffers[node->id].index_limit;
-      if (below > 0) limit = below;
-      what += static_cast<uint64_t>(below) << 8;
-    }
-    seed = MixBits(seed ^ what);
+    if (node->op != Op::kLoad) return;
+    const int64_t below = program_.buffers[node->id].index_limit;
+    if (below > 0) limit = below;
   });
-  return Unknown(e->type.is_bool() ? 2 : limit, seed, loops);
+  if (e->op == Op::kLoad && program_.buffers[e->id].index_limit > 0)
+    limit = program_.buffers[e->id].index_limit;
+  return limit;
 }
 
 }  // namespace kiln::features

@@ -6,7 +6,8 @@
 //   steps[0..n)          its value after only loop d has made one step from 0
 //   lanes[0..w)          its values in the threads of a full warp, other loops in mid-flight
 //   samples[0..s)        its values at iterations of some loops, all of them or spread evenly
-// Loads (indices that are data) take any value below the limit of their buffer.
+// Loads (indices that are data) take any value below the limit of their buffer, and the same value
+// wherever their own indices are the same.
 //
 // Values are valid until the next Begin. One thread. Cost: some tens of nanoseconds per distinct
 // node; about 200 for quotients and remainders by a divisor that is no power of two.
@@ -87,7 +88,9 @@ class IndexValues {
   IndexValue Variable(ir::Expr e);
   IndexValue Constant(int64_t value);
   IndexValue Data(ir::Expr e);
-  IndexValue Unknown(int64_t limit, uint64_t seed, uint64_t loops);
+  // Returns the number that the data stay below: the limit of the buffer, else that of a buffer
+  // that the expression reads.
+  int64_t LimitOf(ir::Expr e) const;
   IndexValue DivideBy(IndexValue a, int64_t c);
   IndexValue RemainderBy(IndexValue a, int64_t c);
   IndexValue Arithmetic(ir::Op op, IndexValue a, IndexValue b);

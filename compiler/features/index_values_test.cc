@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <vector>
+
 #include "compiler/arith/small_exprs_testing.h"
 
 namespace kiln::features {
@@ -81,6 +84,49 @@ TEST_F(IndexValuesTest, RangesThatAreTooLargeAreUnbounded) {
   EXPECT_EQ(range(pool.FloorDiv(large, pool.Int(4))), from_zero);
   EXPECT_EQ(range(pool.FloorMod(large, pool.Int(10))), (arith::Interval{0, 9}));
   EXPECT_EQ(range(pool.Int(INT64_MAX)), (arith::Interval{arith::kEndLimit - 1, arith::kUnbounded}));
+}
+
+// Blocks around the threads of a warp: what an index of the block chooses is the same for all
+// threads, and what an index of the thread chooses is not.
+TEST_F(IndexValuesTest, DataAreTheSameAtTheSameIndices) {
+  ir::Buffer chosen;
+  chosen.shape = {64};
+  chosen.type = ir::kInt32;
+  chosen.index_limit = 1000;
+  program_.buffers.push_back(chosen);
+  const EnclosingLoop loops[] = {{0, 64, ir::LoopKind::kBlockX}, {1, 32, ir::LoopKind::kThreadX}};
+  ir::ExprPool& pool = *program_.pool;
+  const auto load = [&](Expr at) {
+    const Expr index[] = {at};
+    return pool.Load(0, index, ir::kInt32);
+  };
+  values_->Begin(loops, {32, 1, 1});
+  const auto lanes = [&](Expr e) {
+    const IndexValue value = values_->Of(e);
+    std::vector<int64_t> of_lanes;
+    for (int i = 0; i < values_->num_lanes(); ++i) of_lanes.push_back(value.at[values_->lane(i)]);
+    return of_lanes;
+  };
+  const auto distinct = [](const std::vector<int64_t>& values) {
+    return std::set<int64_t>(values.begin(), values.end()).size();
+  };
+  const std::vector<int64_t> of_block = lanes(load(pool.Var(0)));
+  ASSERT_EQ(of_block.size(), 32u);
+  EXPECT_EQ(distinct(of_block), 1u);
+  EXPECT_EQ(distinct(lanes(load(load(pool.Var(0))))), 1u);
+  EXPECT_GT(distinct(lanes(load(pool.Var(1)))), 24u);
+  EXPECT_EQ(distinct(lanes(load(pool.FloorDiv(pool.Var(1), pool.Int(16))))), 2u);
+  for (const int64_t value : lanes(load(pool.Var(1)))) {
+    EXPECT_GE(value, 0);
+    EXPECT_LT(value, 1000);
+  }
+  // The range is that of all data while the index runs, and one value once it is fixed.
+  const IndexValue value = values_->Of(load(pool.Var(0)));
+  EXPECT_EQ(value.at[values_->lo(0)], 0);
+  EXPECT_EQ(value.at[values_->hi(0)], 999);
+  EXPECT_EQ(value.at[values_->lo(1)], value.at[values_->base()]);
+  EXPECT_EQ(value.at[values_->hi(1)], value.at[values_->base()]);
+  EXPECT_EQ(value.at[values_->step(1)], value.at[values_->base()]);
 }
 
 }  // namespace
