@@ -12,13 +12,12 @@ copy of all inputs and outputs, and of a product of as many operations. Prints t
 PyTorch's time over Kiln's. Writes FOLDER/held_out.json and .md.
 """
 
-import math
 import random
 import subprocess
 
 import cliffs
 import several_sums
-from memory_bound import Report, arguments_of, median_us
+from memory_bound import Report, arguments_of, print_ratios
 
 
 def text_of(kiln, operator, *numbers):
@@ -49,11 +48,15 @@ def draw_moments(rng, _kiln):
             *of_several_sums(kind, extents, several_sums.moments(kind, extents, axes)))
 
 
-def draw_log_softmax(rng, _kiln):
-    kind, extents = rng.choice(["float32", "float16"]), [rng.choice([1, 24, 96, 640]), rng.choice([5000, 32128, 49152])]
+def of_log_softmax(kind, extents):
     whole = lambda kind, rows, columns: rows * columns * several_sums.SIZES[kind]
     make = several_sums.rows_of(several_sums.LOG_SOFTMAX, "F.log_softmax(x, -1)", whole)
-    return f"log_softmax {kind} {'x'.join(map(str, extents))}", *of_several_sums(kind, extents, make(kind, extents))
+    return of_several_sums(kind, extents, make(kind, extents))
+
+
+def draw_log_softmax(rng, _kiln):
+    kind, extents = rng.choice(["float32", "float16"]), [rng.choice([1, 24, 96, 640]), rng.choice([5000, 32128, 49152])]
+    return f"log_softmax {kind} {'x'.join(map(str, extents))}", *of_log_softmax(kind, extents)
 
 
 def draw_gated(rng, _kiln):
@@ -81,23 +84,32 @@ def draw_unpacked(rng, _kiln):
     return f"weights of {bits} bits {m}x{k}x{n}", *of_cliffs(cliffs.unpacked(bits, m, k, n), 2 * m * k * n)
 
 
-def attention_row(kiln, heads, queries, size, causal, keys):
+def attention_row(kiln, heads, queries, size, causal, keys, key_heads=0):
+    """Consecutive heads share the keys of one of `key_heads`; 0: each has its own."""
+    key_heads = key_heads or heads
+
     def peers(torch):
-        q, k, v = (cliffs.random(torch, 1, heads, rows, size) for rows in (queries, keys, keys))
+        q = cliffs.random(torch, 1, heads, queries, size)
+        k, v = (cliffs.random(torch, 1, key_heads, keys, size) for _ in range(2))
         attend = torch.nn.functional.scaled_dot_product_attention
         kinds = torch.nn.attention.SDPBackend
 
         def by(backend):
             def call():
                 with torch.nn.attention.sdpa_kernel(backend):
-                    return attend(q, k, v, is_causal=bool(causal))
+                    return attend(q, k, v, is_causal=bool(causal), enable_gqa=key_heads != heads)
             return call
         return [by(backend) for backend in (kinds.FLASH_ATTENTION, kinds.CUDNN_ATTENTION, kinds.EFFICIENT_ATTENTION,
                                             kinds.MATH)]
     operations = 4 * heads * queries * keys * size // (2 if causal else 1)
-    name = f"attention {heads}x{queries}x{size}, {keys} keys{', causal' if causal else ''}"
+    shared = f" of {key_heads} heads" if key_heads != heads else ""
+    name = f"attention {heads}x{queries}x{size}, {keys} keys{shared}{', causal' if causal else ''}"
     text = text_of(kiln, "attention", heads, queries, size, causal, 0 if keys == queries else keys)
-    return name, text, peers, 4 * heads * size * (queries + keys), operations
+    if key_heads != heads:
+        for tensor in ("p1", "p2"):
+            text = text.replace(f"input {tensor}: float16[{heads},", f"input {tensor}: float16[{key_heads},")
+            text = text.replace(f"{tensor}[b,", f"{tensor}[b // {heads // key_heads},")
+    return name, text, peers, 4 * size * (heads * queries + key_heads * keys), operations
 
 
 def draw_attention(rng, kiln):
@@ -118,9 +130,7 @@ def draw_dense(rng, kiln):
     return f"dense {m}x{n}x{k}", text_of(kiln, "dense", m, n, k), peers, 2 * (m * k + n * k + m * n), 2 * m * n * k
 
 
-def draw_conv(rng, kiln):
-    batch, side, stride = rng.choice([1, 4]), rng.choice([10, 20, 40]), rng.choice([1, 2])
-    ci, co, window = rng.choice([48, 96, 192, 320]), rng.choice([96, 160, 384]), rng.choice([1, 3, 5])
+def conv_row(kiln, batch, side, ci, co, window, stride):
     pad = window // 2
     out = (side + 2 * pad - window) // stride + 1
 
@@ -133,6 +143,12 @@ def draw_conv(rng, kiln):
     size = 2 * (batch * side * side * ci + window * window * ci * co + batch * out * out * co)
     operations = 2 * batch * out * out * co * ci * window * window
     return f"conv {batch}x{side}x{side} {ci}-{co} {window}x{window} by {stride}", text, peers, size, operations
+
+
+def draw_conv(rng, kiln):
+    batch, side, stride = rng.choice([1, 4]), rng.choice([10, 20, 40]), rng.choice([1, 2])
+    ci, co, window = rng.choice([48, 96, 192, 320]), rng.choice([96, 160, 384]), rng.choice([1, 3, 5])
+    return conv_row(kiln, batch, side, ci, co, window, stride)
 
 
 KINDS = [draw_moments, draw_log_softmax, draw_gated, draw_experts, draw_chosen, draw_unpacked, draw_attention,
@@ -158,11 +174,7 @@ def main():
             name, text, size,
             lambda compiled: cliffs.peer_us(report.torch, peers(report.torch), compiled, mode="default"), operations)
     report.end()
-    ratios = [row["peer_us"] / row["us"] for row in report.rows if row["us"] and row.get("peer_us")]
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"PyTorch / Kiln of {len(ratios)} rows: geometric mean {mean:.3f}, worst {min(ratios):.3f}, "
-              f"{sum(ratio < 1 for ratio in ratios)} below 1")
+    print_ratios(report.rows)
 
 
 if __name__ == "__main__":

@@ -286,6 +286,15 @@ class Report:
             print(table(self.rows, self.bandwidth, self.device))
 
 
+def print_ratios(rows):
+    """Prints the geometric mean and the worst of the peer's time over Kiln's."""
+    ratios = [row["peer_us"] / row["us"] for row in rows if row["us"] and row.get("peer_us")]
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"PyTorch / Kiln of {len(ratios)} rows: geometric mean {mean:.3f}, worst {min(ratios):.3f}, "
+              f"{sum(ratio < 1 for ratio in ratios)} below 1")
+
+
 def main():
     arguments = arguments_of(__doc__)
     report = Report(arguments, "memory_bound")
