@@ -171,4 +171,20 @@ bool AccessAnalysis::elementwise_match(int op, int target) const {
   return true;
 }
 
+bool AccessAnalysis::elementwise_on_all_paths(int op, int target) const {
+  if (op > target || dag_.op(op).is_placeholder()) return false;
+  // Tells which operators from op to target, in topological order, depend on op.
+  std::vector<bool> depends(static_cast<size_t>(target - op) + 1, false);
+  depends[0] = true;
+  for (int i = op; i < target; ++i) {
+    if (!depends[static_cast<size_t>(i - op)]) continue;
+    if (dag_.consumers(i).empty()) return false;
+    for (const int reader : dag_.consumers(i)) {
+      if (reader > target || !ReadsElementwise(reader, i)) return false;
+      depends[static_cast<size_t>(reader - op)] = true;
+    }
+  }
+  return depends.back();
+}
+
 }  // namespace kiln::dag

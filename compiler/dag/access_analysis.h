@@ -39,6 +39,9 @@ class AccessAnalysis {
   // True if every operator on the path from op to target has one reader, which has the same shape
   // and reads element by element.
   bool elementwise_match(int op, int target) const;
+  // True if all paths from op lead to target, and every operator on them has the same shape and is
+  // read element by element.
+  bool elementwise_on_all_paths(int op, int target) const;
 
  private:
   struct OpFacts {

@@ -370,8 +370,14 @@ class BoundInference {
   bool AddsZerosOutside(int s) {
     const Stage& stage = state_.stage(s);
     const StageBounds& bounds = out_.stages[s];
-    if (stage.op->combiner() != dag::Combiner::kSum || stage.op->num_outputs() != 1) return false;
-    const Body body = BodyOf(s, 0);
+    if (stage.op->combiner() != dag::Combiner::kSum) return false;
+    for (int output = 0; output < stage.op->num_outputs(); ++output) {
+      if (!AddsZerosOutside(stage, bounds, BodyOf(s, output))) return false;
+    }
+    return true;
+  }
+
+  bool AddsZerosOutside(const Stage& stage, const StageBounds& bounds, const Body& body) const {
     if (!IsZero(body.value)) return false;
     const int spatial = static_cast<int>(stage.op->axes().size());
     for (const SplitGuard& guard : SplitGuards(stage, bounds.iter_extents)) {

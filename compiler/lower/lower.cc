@@ -11,6 +11,7 @@
 #include "compiler/lower/nest.h"
 #include "compiler/lower/online_softmax.h"
 #include "compiler/lower/partial_sums.h"
+#include "compiler/lower/separate_sums.h"
 #include "compiler/lower/summing_threads.h"
 #include "compiler/lower/vthread.h"
 
@@ -72,6 +73,10 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
     SerializeNestedParallel(p);
     LegalizeVectorized(p, gpu ? kMaxGpuLanes : kMaxCpuLanes);
   }));
+  if (gpu) {
+    KILN_RETURN_IF_ERROR(
+        run("separate-sums", [&](ir::Program& p) { SeparateSums(p, bounds->owners); }));
+  }
   if (gpu) KILN_RETURN_IF_ERROR(run("inject-vthreads", InjectVThreads));
   // Must come before stores become vectors, while the values between the two loops are still in
   // registers.

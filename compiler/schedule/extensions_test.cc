@@ -8,8 +8,9 @@ namespace kiln::schedule {
 namespace {
 
 TEST(Extensions, AreTheStepsOfOurOwn) {
-  for (const char* step : {R"(["BF", 4, 2])", R"(["BF", 4, 3, 1])", R"(["AN", 2, 0, 12])",
-                           R"(["CHR", 0, "transposed", [2], [1, 0]])", R"(["MA", 3, 0, 3])"}) {
+  for (const char* step :
+       {R"(["BF", 4, 2])", R"(["BF", 4, 3, 1])", R"(["AN", 2, 0, 12])",
+        R"(["CHR", 0, "transposed", [2], [1, 0]])", R"(["MA", 3, 0, 3])", R"(["MV", 3, 2])"}) {
     EXPECT_TRUE(*HasExtension(std::string("[[\"CI\", 3], ") + step + "]")) << step;
   }
   EXPECT_FALSE(*HasExtension(

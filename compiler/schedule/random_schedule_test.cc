@@ -30,6 +30,8 @@ TEST(RandomSchedule, IsSoundAndUsesEveryKind) {
     if (kind == "BF" || kind == "OS") continue;
     // The inputs get other shapes (merge_axes_test.cc).
     if (kind == "MA") continue;
+    // No step follows what it prepares (move_stage_test.cc).
+    if (kind == "MV") continue;
     EXPECT_GT(kinds[kind], 30) << kind;
   }
 }

@@ -35,6 +35,12 @@ class Stages {
     if (found == ids_.end()) return std::nullopt;
     return static_cast<int>(found - ids_.begin());
   }
+  // Moves a stage to a smaller number.
+  void Move(int from, int to) {
+    if (to >= from) return;
+    IdOf(from);
+    std::rotate(ids_.begin() + to, ids_.begin() + from, ids_.begin() + from + 1);
+  }
   // Inserts a new stage at this number.
   void InsertAt(int stage) {
     IdOf(stage);
@@ -164,6 +170,11 @@ class Transfer {
       from_.InsertAt(*from);
       to_.InsertAt(to);
       like_[from_.IdOf(*from)] = to_.IdOf(to);
+    }
+    if (const auto* move = schedule::As<schedule::MoveStageStep>(step)) {
+      from_.Move(move->stage_id, move->before);
+      const auto& same = *schedule::As<schedule::MoveStageStep>(*as);
+      to_.Move(same.stage_id, same.before);
     }
     result_.push_back(std::move(as));
   }

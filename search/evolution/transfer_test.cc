@@ -105,6 +105,26 @@ TEST(TransferTest, ToPrologues) {
   ExpectTransfers(plain, shifted);
 }
 
+// Steps move w in front of g, from another place in each of both.
+TEST(TransferTest, OfStagesThatMove) {
+  const auto products = [](std::string_view between, std::string_view value) {
+    const auto parsed = dag::ParseDagText(fmt::format(R"(
+input x: float16[64, 128]
+input v: float16[128, 96]
+g[i: 64, j: 96] = sum(k: 128) float32(x[i, k]) * float32(v[k, j])
+{}
+input w: float16[128, 96]
+u[i: 64, j: 96] = sum(k: 128) float32(x[i, k]) * float32(w[k, j])
+y[i: 64, j: 96] = {}
+)",
+                                                      between, value));
+    KILN_CHECK(parsed.ok(), "{}", Message(parsed.status()));
+    return MakeTask(parsed->dag, /*gpu=*/true);
+  };
+  ExpectTransfers(products("", "g[i, j] * u[i, j]"),
+                  products("r[i: 64, j: 96] = max(g[i, j], 0.0)", "r[i, j] * u[i, j]"));
+}
+
 TEST(TransferTest, ToASecondOutput) {
   for (const bool gpu : {false, true}) {
     SCOPED_TRACE(gpu);

@@ -493,6 +493,8 @@ class TileFiller {
       (axes[k] == MatrixAxis::kRow ? rows : columns) *= static_cast<double>(covered);
       blocks *= CeilDiv(extents[k], covered);
     }
+    // The columns of all sums are read, and their products computed, for the same rows.
+    columns *= static_cast<double>(product.num_sums());
     const int64_t waves = CeilDiv(blocks, device_.multiprocessors);
     const double elements = 2 * rows + columns + rows * columns / kRowsOfUnit;
     return static_cast<double>(blocks) / static_cast<double>(waves * device_.multiprocessors) *

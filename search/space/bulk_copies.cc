@@ -182,6 +182,26 @@ int64_t TilesOfSum(const MatrixSplits& splits) {
   return tiles;
 }
 
+// Are the tiles of all factors of the product, each one of its own, boxes, and nothing else is fetched?
+bool ReadsBoxes(const State& state, int s, const MatrixProduct& product) {
+  const std::vector<int> all = FetchedStages(state);
+  std::set<int> fetched, read;
+  for (const int f : all) {
+    if (state.attach(f).stage == s) fetched.insert(f);
+  }
+  for (const MatrixProduct& sum : product.Sums()) {
+    for (const Expr load : {sum.first, sum.second}) {
+      const int f = state.dag()->node(s).inputs[load->id].op;
+      read.insert(f);
+      if (!fetched.contains(f) || IsCopied(state, f) || !schedule::CanCopyAsync(state, f) ||
+          !IsBox(state, f) || IsChosenByElements(state, f, load))
+        return false;
+      if (load == sum.first && !HasPlainRows(state, s, f, sum)) return false;
+    }
+  }
+  return fetched == read && std::ssize(read) == 1 + product.num_sums();
+}
+
 int RootOf(const State& state, int s) {
   while (state.attach(s).kind == Attach::kIter) s = state.attach(s).stage;
   return s;
@@ -210,16 +230,7 @@ bool CanCopyInBulk(const State& state, int s) {
       UseOfKernel(state, RootOf(state, s)).threads != threads)
     return false;
   if (TilesOfSum(splits) < 2) return false;
-  int fetched = 0;
-  for (const int f : FetchedStages(state)) {
-    if (state.attach(f).stage != s) continue;
-    if (IsCopied(state, f) || !schedule::CanCopyAsync(state, f) || !IsBox(state, f)) return false;
-    const bool is_first = state.dag()->node(s).inputs[product->first->id].op == f;
-    if (IsChosenByElements(state, f, is_first ? product->first : product->second)) return false;
-    if (is_first && !HasPlainRows(state, s, f, *product)) return false;
-    ++fetched;
-  }
-  return fetched == 2;
+  return ReadsBoxes(state, s, *product);
 }
 
 bool CanCopyForPairs(const State& state, int s) {
@@ -237,8 +248,11 @@ bool CanCopyForPairs(const State& state, int s) {
       return false;
     if (!is_last && blocks > 1) rows = blocks;
   }
-  const int f = state.dag()->node(s).inputs[product->second->id].op;
-  return rows > 0 && rows % 2 == 0 && CanCopyInBulk(state, s) && HasHalves(state, f);
+  const auto has_halves = [&](const MatrixProduct& sum) {
+    return HasHalves(state, state.dag()->node(s).inputs[sum.second->id].op);
+  };
+  return rows > 0 && rows % 2 == 0 && CanCopyInBulk(state, s) &&
+         std::ranges::all_of(product->Sums(), has_halves);
 }
 
 namespace {
@@ -282,6 +296,8 @@ bool CanStream(const State& state, int root) {
   if (!s || hints[ir::Hint::kStreamK] == 0 || blocks == 0 ||
       state.stage(*s).hints[ir::Hint::kBulkCopies] > 1)
     return false;
+  // The part of a sum that one block gives to the next is one array.
+  if (state.stage(*s).op->num_outputs() != 1) return false;
   const MatrixSplits splits = MatrixSplitsOf(state, *s);
   const int64_t tiles = TilesOf(splits), terms = tiles * TilesOfSum(splits);
   return tiles > 1 && tiles % blocks != 0 && terms >= kLeastTerms * blocks && terms <= kMostTerms;

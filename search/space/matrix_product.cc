@@ -109,14 +109,11 @@ bool FindGroups(MatrixProduct& product) {
   return true;
 }
 
-}  // namespace
-
-std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
-  if (op.bodies().size() != 1 || op.reduction().kind != dag::Combiner::kSum || op.axes().size() < 2)
-    return std::nullopt;
+// Returns the product that one of the operator's sums is.
+std::optional<MatrixProduct> ProductOfSum(const dag::Operator& op, int output) {
   const std::optional<instructions::MatrixFactors> factors =
-      instructions::MatrixFactorsOf(op.bodies()[0]);
-  if (!factors || op.type() != factors->unit->sum) return std::nullopt;
+      instructions::MatrixFactorsOf(op.body(output));
+  if (!factors || op.type(output) != factors->unit->sum) return std::nullopt;
   Expr first = factors->a, second = factors->b;
   const int spatial = static_cast<int>(op.axes().size());
   // The second one is that of the columns.
@@ -154,17 +151,45 @@ std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
   return product;
 }
 
+}  // namespace
+
+std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
+  if (op.is_placeholder() || op.reduction().kind != dag::Combiner::kSum || op.axes().size() < 2)
+    return std::nullopt;
+  std::optional<MatrixProduct> product = ProductOfSum(op, 0);
+  std::vector<Expr> others;
+  for (int output = 1; product && output < op.num_outputs(); ++output) {
+    const std::optional<MatrixProduct> other = ProductOfSum(op, output);
+    if (!other || other->first != product->first || !AreAlike(*product, *other))
+      return std::nullopt;
+    others.push_back(other->second);
+  }
+  if (product) product->others = std::move(others);
+  return product;
+}
+
 std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
   std::optional<MatrixProduct> product = MatrixProductInAnyOrder(op);
-  if (product && !(product->IsReadable(product->first) && product->IsReadable(product->second)))
-    product.reset();
-  return product;
+  if (!product || !product->IsReadable(product->first)) return std::nullopt;
+  const auto is_readable = [](const MatrixProduct& sum) { return sum.IsReadable(sum.second); };
+  return std::ranges::all_of(product->Sums(), is_readable) ? product : std::nullopt;
+}
+
+std::vector<MatrixProduct> MatrixProduct::Sums() const {
+  std::vector<MatrixProduct> sums = {*this};
+  sums[0].others.clear();
+  for (const Expr other : others) {
+    sums.push_back(sums[0]);
+    sums.back().second = other;
+  }
+  return sums;
 }
 
 std::optional<MatrixProduct> ExchangedForWarpgroups(const MatrixProduct& product) {
   const auto count = [&](MatrixAxis axis) { return std::ranges::count(product.axes, axis); };
   if (!IsTransposedForWarpgroups(product) || !product.IsAlongDepth(product.first) ||
-      product.group_axis >= 0 || count(MatrixAxis::kRow) != 1 || count(MatrixAxis::kColumn) != 1)
+      !product.others.empty() || product.group_axis >= 0 || count(MatrixAxis::kRow) != 1 ||
+      count(MatrixAxis::kColumn) != 1)
     return std::nullopt;
   MatrixProduct exchanged = product;
   std::swap(exchanged.first, exchanged.second);
@@ -232,7 +257,8 @@ MatrixProduct WithComputedFactor(const State& state, int s, MatrixProduct produc
 bool AreAlike(const MatrixProduct& a, const MatrixProduct& b) {
   return a.unit == b.unit && a.axes == b.axes && a.column_axis == b.column_axis &&
          a.depth_axis == b.depth_axis && a.group_axis == b.group_axis &&
-         a.group_size == b.group_size && a.is_part == b.is_part && a.is_computed == b.is_computed &&
+         a.group_size == b.group_size && a.others.size() == b.others.size() &&
+         a.is_part == b.is_part && a.is_computed == b.is_computed &&
          a.IsAlongDepth(a.first) == b.IsAlongDepth(b.first) &&
          a.IsAlongDepth(a.second) == b.IsAlongDepth(b.second) &&
          IsForWarpgroups(a) == IsForWarpgroups(b) && HasMovingColumns(a) == HasMovingColumns(b);

@@ -31,7 +31,10 @@ struct MatrixProduct {
   std::vector<MatrixAxis> axes = {};  // spatial ones
   int column_axis = -1;               // the last one, or, exchanged, the only one of the columns
   int depth_axis = -1;  // the reduce axis, as a loop of the untiled stage, that tiles cut
-  ir::Expr first = nullptr, second = nullptr;         // the factors' loads
+  ir::Expr first = nullptr, second = nullptr;  // the factors' loads
+  // The second factors of the stage's other sums, which are products of the same form with the same
+  // first factor. Empty: the stage has one sum.
+  std::vector<ir::Expr> others = {};
   int64_t columns_of_thread = 2, rows_of_thread = 1;  // neighbours
   // The axis whose quotient by group_size is the number of a group, which the other factor is read by too;
   // -1: there are no groups. What a block covers of it divides group_size.
@@ -51,6 +54,10 @@ struct MatrixProduct {
   // Can units read it as it lies in memory: along the depth, or the first along its only row axis, the
   // second along the last axis?
   bool IsReadable(ir::Expr load) const;
+  // Sums that the stage computes.
+  int64_t num_sums() const { return 1 + static_cast<int64_t>(others.size()); }
+  // The same, of each of the sums alone.
+  std::vector<MatrixProduct> Sums() const;
   // Where the column axis is among the last `tiled` axes.
   size_t TiledColumn(size_t tiled) const {
     return static_cast<size_t>(column_axis) - (axes.size() - tiled);

@@ -209,7 +209,8 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   columns = {1, kThreadColumns * warp_columns, 1, product.columns_of_thread};
   const int64_t most =
       CeilDiv(extents[column], kThreadColumns * warp_columns * product.columns_of_thread);
-  const int64_t room = kMaxElements / (thread_rows * product.columns_of_thread);
+  const int64_t room =
+      kMaxElements / (thread_rows * product.columns_of_thread * product.num_sums());
   std::vector<int64_t> choices;
   for (const int64_t n : ColumnTiles(scope)) {
     columns[0] = n;
@@ -283,10 +284,30 @@ std::optional<MatrixProduct> TiledProductOf(const State& state, int s) {
   return t[2] * t[3] == exchanged->columns_of_thread ? exchanged : product;
 }
 
+namespace {
+
+// Returns the elements of one sum that a thread has.
+int64_t ElementsOfThread(std::span<const std::vector<int64_t>> lengths) {
+  int64_t elements = 1;
+  for (const std::vector<int64_t>& t : lengths) elements *= t[0] * t[2] * t[3];
+  return elements;
+}
+
+// Returns the registers of the results of an instruction. Several sums are all in registers until
+// the stage that reads them has them.
+int64_t RegistersOfResults(const MatrixProduct& product,
+                           std::span<const std::vector<int64_t>> lengths) {
+  constexpr int64_t kOfColumn = 4;
+  if (product.others.empty()) return kOfColumn * lengths[product.TiledColumn(lengths.size())][0];
+  return product.num_sums() * ElementsOfThread(lengths);
+}
+
+}  // namespace
+
 int64_t LeastRegisters(const State& state, int root) {
-  // Of an instruction: its results, and what ptxas asks for beside them.
-  constexpr int64_t kOfColumn = 4, kOthers = 32;
-  int64_t columns = 0;
+  // ptxas asks for these beside results.
+  constexpr int64_t kOthers = 32;
+  int64_t results = 0;
   for (const int s : ProductsOfMatrixUnits(state)) {
     if (ir::MatrixUnitScopeOf(state.stage(s).hints) != MatrixUnitScope::kWarpgroup) continue;
     int stage = s;
@@ -294,9 +315,9 @@ int64_t LeastRegisters(const State& state, int root) {
     const MatrixSplits splits = MatrixSplitsOf(state, s);
     const std::optional<MatrixProduct> product = TiledProductOf(state, s);
     if (stage == root && !splits.lengths.empty() && product)
-      columns += splits.lengths[product->TiledColumn(splits.lengths.size())][0];
+      results += RegistersOfResults(*product, splits.lengths);
   }
-  return columns == 0 ? 0 : columns * kOfColumn + kOthers;
+  return results == 0 ? 0 : results + kOthers;
 }
 
 namespace {
@@ -354,6 +375,12 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
   }
   if (std::max<int64_t>(vrows, 1) * product.rows_of_thread % 2 != 0)
     return "a thread has no even number of rows";
+  // Units of one warp have the tiles of both factors in registers, too.
+  if (const int64_t elements = product.num_sums() * rows * columns;
+      !is_warpgroup && !product.others.empty() && elements > kMaxElements) {
+    return fmt::format("a thread has {} elements of {} sums, at most {} can be", elements,
+                       product.num_sums(), kMaxElements);
+  }
   std::string why = instructions::WhyNoThreads(scope, row_threads, lengths[column][1]);
   return why.empty() ? instructions::WhyNoElements(scope, rows, columns) : why;
 }
@@ -390,6 +417,18 @@ bool FetchesTheColumnsAlone(const State& state, int s, const MatrixProduct& prod
              ProductOfCounts(splits.lengths[product.TiledColumn(splits.lengths.size())]);
 }
 
+// Why units of four warps can't read the tile of the second factor; "": they can.
+std::string_view WhyNoSecondFactor(const State& state, int s, const MatrixProduct& product,
+                                   const MatrixSplits& splits) {
+  if (IsReadAlongDepth(product) && !HasColumnsBeforeDepth(state, s, product)) {
+    return "the tile of its second factor has not columns one behind the other and neighbours "
+           "along the sum, as four warps read it";
+  }
+  if (HasMovingColumns(product) && !FetchesTheColumnsAlone(state, s, product, splits))
+    return "a window moves the columns of its second factor within a tile of four warps";
+  return "";
+}
+
 Status CheckTileOf(const State& state, int s) {
   const schedule::Stage& stage = state.stage(s);
   const auto refuse = [&](std::string_view why) {
@@ -402,15 +441,12 @@ Status CheckTileOf(const State& state, int s) {
   const std::string why =
       WhyNoMatrixTile(*product, ir::MatrixUnitScopeOf(stage.hints), splits.extents, splits.lengths);
   if (!why.empty()) return refuse(why);
-  if (ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup &&
-      IsReadAlongDepth(*product) && !HasColumnsBeforeDepth(state, s, *product)) {
-    return refuse(
-        "the tile of its second factor has not columns one behind the other and neighbours along "
-        "the sum, as four warps read it");
+  for (const MatrixProduct& sum : product->Sums()) {
+    const std::string_view fault = ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup
+                                       ? WhyNoSecondFactor(state, s, sum, splits)
+                                       : std::string_view();
+    if (!fault.empty()) return refuse(fault);
   }
-  if (ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup &&
-      HasMovingColumns(*product) && !FetchesTheColumnsAlone(state, s, *product, splits))
-    return refuse("a window moves the columns of its second factor within a tile of four warps");
   if (IsDeep(*product, *stage.op, splits)) return OkStatus();
   return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
                             product->unit->depth()));

@@ -64,6 +64,10 @@ namespace kiln::search {
     "GPU: rows of a product for matrix units that several axes number are one axis, where "       \
     "nothing tells these apart",                                                                  \
     "a convolution 16,28,28,512,128 of 1x1 takes 8.0 us on an H200, without it 12.0")             \
+  X(bool, joined_sums, true, 0, 1,                                                                \
+    "GPU: products for matrix units with a common factor, all of which one operator reads, may "  \
+    "be one kernel of several sums",                                                              \
+    "chosen by Kiln: untested")                                                                   \
   X(bool, transposed_factors, true, 0, 1,                                                         \
     "GPU: a kernel of its own may transpose a factor of 32 or 8 bits as matrix units of four "    \
     "warps read it",                                                                              \

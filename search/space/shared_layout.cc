@@ -43,7 +43,9 @@ bool IsReadByElements(const State& state, int s) {
   const int reader = state.attach(s).stage;
   const std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(reader).op);
   if (!product || product->unit->factor.bytes() != kWordBytes) return false;
-  return std::ranges::any_of(std::array{product->first, product->second}, [&](ir::Expr load) {
+  std::vector<ir::Expr> factors = {product->first, product->second};
+  factors.insert(factors.end(), product->others.begin(), product->others.end());
+  return std::ranges::any_of(factors, [&](ir::Expr load) {
     return state.dag()->node(reader).inputs[load->id].op == s && !product->IsAlongDepth(load);
   });
 }
@@ -62,10 +64,12 @@ std::optional<MatrixProduct> ProductOfColumns(const State& state, int s) {
   const int reader = state.attach(s).stage;
   if (ir::MatrixUnitScopeOf(state.stage(reader).hints) != ir::MatrixUnitScope::kWarpgroup)
     return std::nullopt;
-  std::optional<MatrixProduct> product = TiledProductOf(state, reader);
-  if (!product || state.dag()->node(reader).inputs[product->second->id].op != s)
-    return std::nullopt;
-  return product;
+  const std::optional<MatrixProduct> product = TiledProductOf(state, reader);
+  if (!product) return std::nullopt;
+  for (const MatrixProduct& sum : product->Sums()) {
+    if (state.dag()->node(reader).inputs[sum.second->id].op == s) return sum;
+  }
+  return std::nullopt;
 }
 
 // Are rows of columns longer than a line, and no whole ones? In parts of 64 or 32 bytes, as they would be

@@ -23,6 +23,15 @@ bool ChangesStages(const schedule::Step& step) {
   return Is<CacheWriteStep>(step) || Is<CacheReadStep>(step) || Is<RfactorStep>(step);
 }
 
+// Returns the number that stage s had before the step, which did not make it.
+int NumberBefore(const schedule::Step& step, int s) {
+  if (const auto* move = As<schedule::MoveStageStep>(step)) {
+    if (s == move->before) return move->stage_id;
+    return s > move->before && s <= move->stage_id ? s - 1 : s;
+  }
+  return ChangesStages(step) && s > step.stage() ? s - 1 : s;
+}
+
 double Product(const std::vector<dag::Axis>& axes) {
   double product = 1;
   for (const dag::Axis& axis : axes) product *= static_cast<double>(axis.extent);
@@ -43,20 +52,32 @@ std::optional<int> StageView::ElementwiseConsumer() const {
   const std::vector<int> consumers = state_.Consumers(s_);
   if (consumers.size() != 1) return std::nullopt;
   const int consumer = consumers[0];
-  if (!analysis_.elementwise_match(s_, consumer)) return std::nullopt;
+  const bool is_matched = IsOfJoinedSums() ? analysis_.elementwise_on_all_paths(s_, consumer)
+                                           : analysis_.elementwise_match(s_, consumer);
+  if (!is_matched) return std::nullopt;
   const bool both_reduce = HasReduceLoop(state_.stage(s_)) && HasReduceLoop(state_.stage(consumer));
   if (both_reduce || state_.stage(consumer).asks_for_shared()) return std::nullopt;
   return consumer;
 }
 
-bool StageView::IsCacheWriteStage() const {
+const schedule::Step* StageView::CacheWrite() const {
   int s = s_;
   for (size_t i = state_.steps().size(); i-- > 0;) {
     const schedule::Step& step = *state_.steps()[i];
-    if (Is<CacheWriteStep>(step) && step.stage() == s) return true;
-    if (ChangesStages(step) && s > step.stage()) --s;
+    if (Is<CacheWriteStep>(step) && step.stage() == s) return &step;
+    s = NumberBefore(step, s);
   }
-  return false;
+  return nullptr;
+}
+
+bool StageView::IsCacheWriteStage() const {
+  const schedule::Step* const step = CacheWrite();
+  return step != nullptr && As<CacheWriteStep>(*step)->joined.empty();
+}
+
+bool StageView::IsOfJoinedSums() const {
+  const schedule::Step* const step = CacheWrite();
+  return step != nullptr && !As<CacheWriteStep>(*step)->joined.empty();
 }
 
 int64_t StageView::RowLength() const {
@@ -88,7 +109,7 @@ bool IsReorderedCopy(const State& state, int s) {
     const schedule::Step& step = *state.steps()[i];
     if (const auto* copy = As<CacheReadStep>(step); copy != nullptr && s == copy->stage_id + 1)
       return !copy->order.empty();
-    if (ChangesStages(step) && s > step.stage()) --s;
+    s = NumberBefore(step, s);
   }
   return false;
 }
@@ -98,13 +119,14 @@ std::vector<int> StepsOf(const State& state, int s) {
   for (int i = static_cast<int>(state.steps().size()) - 1; i >= 0; --i) {
     const schedule::Step& step = *state.steps()[i];
     if (!ChangesStages(step)) {
-      if (step.stage() == s) numbers.push_back(i);
+      s = NumberBefore(step, s);
+      if (step.stage() == s && !Is<schedule::MoveStageStep>(step)) numbers.push_back(i);
       continue;
     }
     // It began here, or began again with fresh loops.
     const bool fresh = !Is<CacheReadStep>(step) && (s == step.stage() || s == step.stage() + 1);
     if (fresh || (Is<CacheReadStep>(step) && s == step.stage() + 1)) break;
-    if (s > step.stage()) --s;
+    s = NumberBefore(step, s);
   }
   std::reverse(numbers.begin(), numbers.end());
   return numbers;
@@ -127,7 +149,7 @@ std::optional<int> RfactorSplitOf(const State& state, int s, size_t lengths) {
           before != nullptr && before->stage_id == s && before->lengths.size() == lengths;
       return has_lengths ? std::optional(i - 1) : std::nullopt;
     }
-    if (ChangesStages(step) && s > step.stage()) --s;
+    s = NumberBefore(step, s);
   }
   return std::nullopt;
 }

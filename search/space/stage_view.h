@@ -23,14 +23,19 @@ class StageView {
 
   // The only consumer, when stage and consumer are matched element by element and not both reduce.
   std::optional<int> ElementwiseConsumer() const;
-  // Was this stage made by a cache write?
+  // Was this stage made by a cache write of one stage?
   bool IsCacheWriteStage() const;
+  // Was it made of the sums of several stages?
+  bool IsOfJoinedSums() const;
 
   int64_t RowLength() const;  // extent of the last axis; a scalar's is 1
   double SpatialProduct() const;
   double ReduceProduct() const;
 
  private:
+  // The cache write that made this stage; null: none did.
+  const schedule::Step* CacheWrite() const;
+
   const schedule::State& state_;
   const int s_;
   dag::AccessAnalysis analysis_;

@@ -268,9 +268,11 @@ Status CudaBulkCopies::ShareTiles() {
       return InvalidArgument("{} has no halves", exprs_.buffer(tile.slot).name);
     }
   }
-  if (shared == 1) return OkStatus();
-  return InvalidArgument("blocks of a column of tiles have {} tiles in common, expected one",
-                         shared);
+  // Blocks share the tiles of the second factors, one for each sum. Rows of the first factor differ.
+  if (shared > 0 && shared + 1 == std::ssize(tiles_)) return OkStatus();
+  return InvalidArgument(
+      "blocks of a column of tiles have {} of {} tiles in common, expected all but one", shared,
+      tiles_.size());
 }
 
 StatusOr<CudaBulkCopies::Tile> CudaBulkCopies::FindTile(const Copy& copy) {

@@ -274,7 +274,12 @@ bool CudaEmitter::EmitBulkRing(Stmt loop) {
   bool is_next_under_way = false;
   bulk_copies_.EmitIterations([&] {
     bulk_copies_.EmitArrival();
-    for (const Stmt stmt : bulk_copies_.work()) EmitWhole(stmt);
+    const size_t before = matrix_tiles_.under_way();
+    for (const Stmt stmt : bulk_copies_.work()) {
+      matrix_tiles_.WaitBefore(stmt, before);
+      Emit(stmt);
+    }
+    matrix_tiles_.Wait(before);
     is_next_under_way = matrix_tiles_.is_in_ring();
     bulk_copies_.EmitRelease(is_next_under_way);
   });

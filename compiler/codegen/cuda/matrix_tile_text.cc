@@ -305,11 +305,23 @@ void CudaMatrixTiles::EmitWarpgroupSteps(const Placed& of) {
 
 void CudaMatrixTiles::Wait(size_t kept) {
   if (under_way_.size() <= kept) return;
-  const int64_t iterations = under_way_.size() == 1 ? under_way_[0].iterations : 0;
-  ring_sums_ = iterations > 0 ? exprs_.buffer_name(under_way_[0].sums) : "";
-  EmitWait(SumsFrom(kept, under_way_.size()), iterations,
-           iterations == 0 ? reading_ : SumReading::kNone, blocks_);
+  // Each tile has a group of products in each iteration that need not be waited for.
+  const int64_t committed =
+      kept == 0 && RunOn() ? under_way_[0].iterations * std::ssize(under_way_) : 0;
+  const std::vector<std::string> sums = SumsFrom(kept, under_way_.size());
+  ring_sums_ = committed > 0 ? sums : std::vector<std::string>();
+  EmitWait(sums, committed, committed == 0 ? reading_ : SumReading::kNone, blocks_);
   under_way_.resize(kept);
+}
+
+// Are all tiles under way those of one iteration of a ring with buffers to spare? Several have one
+// group of products each.
+bool CudaMatrixTiles::RunOn() const {
+  if (under_way_.size() == 1) return under_way_[0].iterations > 0;
+  return std::ranges::all_of(under_way_, [&](const UnderWay& tile) {
+    return tile.is_committed_once && tile.iterations > 0 &&
+           tile.iterations == under_way_[0].iterations;
+  });
 }
 
 std::vector<std::string> CudaMatrixTiles::SumsFrom(size_t first, size_t end) const {
@@ -321,6 +333,11 @@ std::vector<std::string> CudaMatrixTiles::SumsFrom(size_t first, size_t end) con
 // Products run on beside copies, and beside what threads do with other registers alone.
 void CudaMatrixTiles::WaitBefore(ir::Stmt next, size_t kept) {
   if (under_way_.size() <= kept || IsCopies(next)) return;
+  // The next sum of the same iteration.
+  const auto is_used = [&](const UnderWay& tile) {
+    return UsesBuffer(next, tile.sums) || UsesBuffer(next, tile.held);
+  };
+  if (kept == 0 && RunOn() && IsTile(next) && std::ranges::none_of(under_way_, is_used)) return;
   const auto is_once = [](const UnderWay& tile) {
     return tile.is_committed_once && tile.iterations == 0;
   };
@@ -336,6 +353,14 @@ void CudaMatrixTiles::WaitBefore(ir::Stmt next, size_t kept) {
                    under_way_.begin() + static_cast<std::ptrdiff_t>(needed));
 }
 
+// Is it computed by matrix units?
+bool CudaMatrixTiles::IsTile(ir::Stmt stmt) const {
+  if (stmt->kind == ir::StmtKind::kStore)
+    return instructions::AddedBy(stmt) != nullptr && instructions::UsesMatrixUnits(program_, stmt);
+  return stmt->num_children > 0 &&
+         std::ranges::all_of(stmt->children(), [&](ir::Stmt s) { return IsTile(s); });
+}
+
 // Does it change nothing that is shared, and meet no other threads?
 bool CudaMatrixTiles::MayRunBeside(ir::Stmt stmt) const {
   if (stmt->kind == ir::StmtKind::kBarrier) return stmt->is_of_warp;
@@ -347,7 +372,7 @@ bool CudaMatrixTiles::MayRunBeside(ir::Stmt stmt) const {
 
 void CudaMatrixTiles::WaitForRing() {
   if (ring_sums_.empty()) return;
-  EmitWait({ring_sums_}, 0, reading_, blocks_);
+  EmitWait(ring_sums_, 0, reading_, blocks_);
   ring_sums_.clear();
 }
 

@@ -66,6 +66,8 @@ class CudaMatrixTiles {
 
   std::string ThreadName(const MatrixTile& tile) const;
   bool MayRunBeside(ir::Stmt stmt) const;
+  bool IsTile(ir::Stmt stmt) const;
+  bool RunOn() const;
   std::vector<std::string> SumsFrom(size_t first, size_t end) const;
   std::string Sum(const MatrixTile& tile, size_t row, size_t column);
   void EmitSteps(const Placed& of);
@@ -103,8 +105,8 @@ class CudaMatrixTiles {
   };
   std::vector<UnderWay> under_way_;
   SumReading reading_ = SumReading::kAny;
-  std::string ring_sums_;  // the array of earlier iterations' tiles
-  int64_t spare_ = 0;      // iterations of the tile that is emitted
+  std::vector<std::string> ring_sums_;  // the arrays of earlier iterations' tiles
+  int64_t spare_ = 0;                   // iterations of the tile that is emitted
 };
 
 }  // namespace kiln::codegen

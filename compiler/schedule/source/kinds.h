@@ -27,6 +27,7 @@ void PrintSource(const RfactorStep& step, SourcePrinter& out);
 void PrintSource(const BufferingStep& step, SourcePrinter& out);
 void PrintSource(const LayoutStep& step, SourcePrinter& out);
 void PrintSource(const MergeAxesStep& step, SourcePrinter& out);
+void PrintSource(const MoveStageStep& step, SourcePrinter& out);
 void PrintSource(const OnlineSoftmaxStep& step, SourcePrinter& out);
 
 // Reads SP, FSP or FFSP, depending on the arguments.
@@ -50,6 +51,7 @@ StatusOr<StepPtr> ReadRfactor(SourceCall& call);
 StatusOr<StepPtr> ReadBuffering(SourceCall& call);
 StatusOr<StepPtr> ReadLayout(SourceCall& call);
 StatusOr<StepPtr> ReadMergeAxes(SourceCall& call);
+StatusOr<StepPtr> ReadMoveStage(SourceCall& call);
 StatusOr<StepPtr> ReadOnlineSoftmax(SourceCall& call);
 
 }  // namespace kiln::schedule

@@ -88,6 +88,10 @@ void SourceNames::InsertStage(const schedule::Stage& stage, int position) {
   stages_.insert(stages_.begin() + position, std::move(names));
 }
 
+void SourceNames::MoveStage(int from, int to) {
+  std::rotate(stages_.begin() + to, stages_.begin() + from, stages_.begin() + from + 1);
+}
+
 void SourceNames::DropLoops(const schedule::Stage& before, int number) {
   std::vector<LoopNames>& iters = stages_[number].iters;
   for (const LoopIter& loop : before.loops) taken_.erase(iters[loop.iter].name);

@@ -48,6 +48,8 @@ class SourceNames {
                         const std::vector<int32_t>& parents, int loop);
   // Tells that a step has inserted a stage at `position`. The stages from there on have moved up.
   void InsertStage(const schedule::Stage& stage, int position);
+  // Tells that a step has moved the stage `from` to a smaller number.
+  void MoveStage(int from, int to);
   // Tells that a step has given the stage fresh loops. `before` is the stage before the step.
   void DropLoops(const schedule::Stage& before, int number);
 

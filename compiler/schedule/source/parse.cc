@@ -44,6 +44,7 @@ constexpr std::array kPrimitives = std::to_array<Primitive>({
     {"buffering", true, ReadBuffering},
     {"layout", true, ReadLayout},
     {"merge_axes", true, ReadMergeAxes},
+    {"move_before", true, ReadMoveStage},
     {"online_softmax", true, ReadOnlineSoftmax},
 });
 
@@ -108,11 +109,15 @@ class SourceReader {
     KILN_RETURN_IF_ERROR(
         Annotate(state_.Apply(step),
                  fmt::format("line {}, column {}", statement.word.line, statement.word.column)));
+    if (results.moved >= 0) {
+      scope_.NoteMove(results.moved, results.moved_to);
+      return OkStatus();
+    }
     for (int i = 0; i < before->size() && results.new_stage < 0; ++i) {
       if (before->node(i).op != state_.dag()->node(i).op) scope_.NoteFreshLoops(i);
     }
     if (results.new_stage >= 0) {
-      scope_.NoteInsertion(results.new_stage, results.reset);
+      scope_.NoteInsertion(results.new_stage, results.resets);
       scope_.BindStage(statement.results[0], results.new_stage);
     } else {
       BindLoops(statement, results.stage, results.first);

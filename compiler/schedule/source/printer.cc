@@ -71,10 +71,10 @@ std::string SourcePrinter::Fused(int stage, const std::vector<int>& loops) {
   return names_.NameFused(after_.stage(stage), stage, parents, loops.empty() ? 0 : loops[0]);
 }
 
-const std::string& SourcePrinter::NewStage(int position, int reset) {
+const std::string& SourcePrinter::NewStage(int position, const std::vector<int>& resets) {
   names_.InsertStage(after_.stage(position), position);
   fresh_ = {position};
-  if (reset >= 0) {
+  for (const int reset : resets) {
     names_.DropLoops(before_.stage(reset - 1), reset);
     fresh_.push_back(reset);
   }

@@ -50,9 +50,11 @@ class SourcePrinter {
   std::string Pieces(int stage, int loop, int pieces);
   std::string Fused(int stage, const std::vector<int>& loops);
   // Returns the name of the stage that the step inserts at `position`. Its axes are printed behind
-  // the step. `reset` is the number after the step of a stage with fresh loops, whose axes are
+  // the step. `resets` are the numbers after the step of stages with fresh loops, whose axes are
   // printed last.
-  const std::string& NewStage(int position, int reset = -1);
+  const std::string& NewStage(int position, const std::vector<int>& resets = {});
+  // Tells that the step has moved the stage `from` to a smaller number.
+  void MoveStage(int from, int to) { names_.MoveStage(from, to); }
   // Tells that the step has given some stages other operators. Their axes are printed behind the
   // step.
   void FreshLoops();

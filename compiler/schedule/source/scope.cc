@@ -84,11 +84,20 @@ void SourceScope::NoteSplit(int stage, int loop, int step) {
   splits_.emplace(LoopThing(stage, loop), step);
 }
 
-void SourceScope::NoteInsertion(int position, int reset) {
+void SourceScope::NoteInsertion(int position, std::span<const int> resets) {
   order_.insert(order_.begin() + position, static_cast<int>(stages_.size()));
   stages_.emplace_back();
-  for (int i = position; i < static_cast<int>(order_.size()); ++i) stages_[order_[i]].number = i;
-  if (reset >= 0) ++stages_[order_[reset]].generation;
+  Number(position);
+  for (const int reset : resets) ++stages_[order_[reset]].generation;
+}
+
+void SourceScope::NoteMove(int from, int to) {
+  std::rotate(order_.begin() + to, order_.begin() + from, order_.begin() + from + 1);
+  Number(to);
+}
+
+void SourceScope::Number(int first) {
+  for (int i = first; i < static_cast<int>(order_.size()); ++i) stages_[order_[i]].number = i;
 }
 
 SourceScope::Thing SourceScope::LoopThing(int stage, int loop) const {

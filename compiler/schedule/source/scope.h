@@ -36,9 +36,11 @@ class SourceScope {
   void BindLoop(const SourceToken& name, int stage, int loop);
   // Tells that the step with this number splits the loop.
   void NoteSplit(int stage, int loop, int step);
-  // Tells that a step has inserted a stage at `position` and has given `reset` (a number after it)
+  // Tells that a step has inserted a stage at `position` and has given `resets` (numbers after it)
   // fresh loops.
-  void NoteInsertion(int position, int reset);
+  void NoteInsertion(int position, std::span<const int> resets);
+  // Tells that a step has moved the stage `from` to a smaller number.
+  void NoteMove(int from, int to);
   // Tells that a step has given the stage fresh loops.
   void NoteFreshLoops(int stage) { ++stages_[order_[stage]].generation; }
 
@@ -61,6 +63,8 @@ class SourceScope {
     int generation = 0;
   };
 
+  // Gives the stages from `first` on their present numbers.
+  void Number(int first);
   StatusOr<Thing> Find(const SourceToken& name, std::string_view what) const;
   Thing LoopThing(int stage, int loop) const;
   // Returns the names of a stage's loops, as "C_i, C_j". Loops without a name are described.

@@ -23,10 +23,12 @@ struct SourceResults {
   int stage = -1;
   // Loops of the stage after the step was applied.
   int first = 0, count = 0;
+  // A stage that the step moves, and the number that it gets.
+  int moved = -1, moved_to = -1;
   // A stage that the step inserts, instead of loops.
   int new_stage = -1;
-  // For new_stage: the number after the step of a stage that gets fresh loops.
-  int reset = -1;
+  // For new_stage: the numbers after the step of stages that get fresh loops.
+  std::vector<int> resets = {};
 };
 
 class SourceCall {
@@ -63,7 +65,7 @@ class SourceCall {
   std::vector<int> SplitsOf(std::string_view word);
 
   // Sets the stage or loops that the results name.
-  void ResultsAre(SourceResults results) { results_ = results; }
+  void ResultsAre(SourceResults results) { results_ = std::move(results); }
   const SourceResults& results() const { return results_; }
 
   // Notes that something else was expected at the word of the statement.

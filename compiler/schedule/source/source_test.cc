@@ -26,6 +26,20 @@ State Scheduled(const dag::DagPtr& dag, std::string_view steps) {
   return *std::move(state);
 }
 
+// The stages are x0 v1 g2 w3 u4 y5.
+dag::DagPtr TwoProducts() {
+  StatusOr<dag::DagPtr> dag = dag::ParseDag(R"(
+input x: float32[4, 6]
+input v: float32[6, 5]
+g[i: 4, j: 5] = sum(k: 6) x[i, k] * v[k, j]
+input w: float32[6, 5]
+u[i: 4, j: 5] = sum(k: 6) x[i, k] * w[k, j]
+y[i: 4, j: 5] = g[i, j] + u[i, j]
+)");
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  return *std::move(dag);
+}
+
 // Returns the steps without the extents that SP steps note, which have no effect.
 std::string StepsText(const State& state) {
   std::string text;
@@ -62,6 +76,8 @@ TEST(Source, EveryKindOfStep) {
                 R"([["CHW", 1, "local"], ["FU", 2, []], ["CA", 1, 2, 0], ["SP", 2, 0, 1, [], 1]])"),
       Scheduled(MatmulRelu(8, 8, 8), R"([["CHR", 1, "transposed", [2], [1, 0]]])"),
       Scheduled(TwoElementwise(4, 6), R"([["MA", 1, 0, 2], ["SP", 1, 0, 24, [8], 1]])"),
+      Scheduled(TwoProducts(),
+                R"([["SP", 4, 0, 4, [2], 1], ["MV", 3, 2], ["SP", 3, 0, 4, [4], 1]])"),
       Scheduled(Attention(2, 32, 48, 16),
                 R"([["OS", 8, 16, 32, 2, 3, 1], ["PR", 8, 0, "min_blocks$2"]])"),
   };

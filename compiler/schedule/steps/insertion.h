@@ -35,7 +35,14 @@ StatusOr<dag::DagPtr> MakeOnce(const dag::Dag& dag, dag::EditKey key,
                                absl::FunctionRef<StatusOr<dag::DagPtr>()> make);
 
 // The beginning of a key: the kind of step and the stage.
-enum class EditKind : int64_t { kCacheRead, kCacheWrite, kRfactor, kMergeAxes };
+enum class EditKind : int64_t {
+  kCacheRead,
+  kCacheWrite,
+  kRfactor,
+  kMergeAxes,
+  kJoinedSums,
+  kMovedStage
+};
 dag::EditKey BeginKey(EditKind kind, int stage);
 // Adds a part of the key, together with its length.
 template <typename Values>

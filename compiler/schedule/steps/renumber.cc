@@ -31,6 +31,14 @@ void RenumberMore(ComputeAtStep& step, const Renumbering& numbers) {
   step.target_stage = numbers.stage(step.target_stage);
 }
 template <>
+void RenumberMore(CacheWriteStep& step, const Renumbering& numbers) {
+  step.joined = Mapped(step.joined, numbers.stage);
+}
+template <>
+void RenumberMore(MoveStageStep& step, const Renumbering& numbers) {
+  step.before = numbers.stage(step.before);
+}
+template <>
 void RenumberMore(CacheReadStep& step, const Renumbering& numbers) {
   step.readers = Mapped(step.readers, numbers.stage);
 }

@@ -174,13 +174,18 @@ struct CacheReadStep final : Step {
 };
 
 // ["CHW", stage, "scope"]: the computation moves to a new stage `stage`, and the old one copies
-// from it.
+// from it. Kiln's own form has [stages] behind it: the sums of these later stages move to the new
+// stage as well, which is one reduction of several values (joined_sums.h).
 struct CacheWriteStep final : Step {
   static constexpr std::string_view kTag = "CHW", kName = "cache write";
-  CacheWriteStep(int stage_id, std::string scope) : stage_id(stage_id), scope(std::move(scope)) {}
+  CacheWriteStep(int stage_id, std::string scope, std::vector<int> joined = {})
+      : stage_id(stage_id), scope(std::move(scope)), joined(std::move(joined)) {}
   KILN_STEP_OVERRIDES;
+  bool IsExtension() const override { return !joined.empty(); }
   int stage_id;
   std::string scope;
+  // Ascending. Empty: the stage is written alone.
+  std::vector<int> joined;
 };
 
 // ["RF", stage, loop, factor_iter]
@@ -232,6 +237,16 @@ struct MergeAxesStep final : Step {
   int stage_id, first, count;
 };
 
+// ["MV", stage, before]: the stage gets the number `before`, and those from there to it move up. So
+// an input stands in front of a stage that is to read it. A step of Kiln's own.
+struct MoveStageStep final : Step {
+  static constexpr std::string_view kTag = "MV", kName = "move stage";
+  MoveStageStep(int stage_id, int before) : stage_id(stage_id), before(before) {}
+  KILN_STEP_OVERRIDES;
+  bool IsExtension() const override { return true; }
+  int stage_id, before;
+};
+
 // ["OS", stage, rows, keys, warps, depth, matrix_unit, parts, splits, is_cluster]: one kernel
 // computes the softmax chain that ends in the stage (dag/softmax_chain.h), and a second one joins
 // the splits unless they are a cluster. 0 is a blank. Without the last numbers, parts and splits
@@ -270,6 +285,7 @@ using StepKinds = StepList<AnnotateStep,          //
                            BufferingStep,         //
                            LayoutStep,            //
                            MergeAxesStep,         //
+                           MoveStageStep,         //
                            OnlineSoftmaxStep>;
 
 // Makes a PR step for loop 0.

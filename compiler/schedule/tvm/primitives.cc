@@ -129,14 +129,14 @@ void Print(const CacheReadStep& step, SourcePrinter& out) {
 
 void Print(const CacheWriteStep& step, SourcePrinter& out) {
   const std::string stage = out.Stage(step.stage_id);
-  out.Line("{} = s.cache_write({}, \"{}\")", out.NewStage(step.stage_id, step.stage_id + 1), stage,
-           step.scope);
+  out.Line("{} = s.cache_write({}, \"{}\")", out.NewStage(step.stage_id, {step.stage_id + 1}),
+           stage, step.scope);
 }
 
 void Print(const RfactorStep& step, SourcePrinter& out) {
   const std::string stage = Tensor(out, step.stage_id);
   const std::string loop = out.Loop(step.stage_id, step.loop);
-  out.Line("{} = s.rfactor({}, {}, {})", out.NewStage(step.stage_id, step.stage_id + 1), stage,
+  out.Line("{} = s.rfactor({}, {}, {})", out.NewStage(step.stage_id, {step.stage_id + 1}), stage,
            loop, step.factor_iter);
 }
 
@@ -144,6 +144,7 @@ void Print(const RfactorStep& step, SourcePrinter& out) {
 void Print(const BufferingStep&, SourcePrinter&) {}
 void Print(const LayoutStep&, SourcePrinter&) {}
 void Print(const MergeAxesStep&, SourcePrinter&) {}
+void Print(const MoveStageStep&, SourcePrinter&) {}
 void Print(const OnlineSoftmaxStep&, SourcePrinter&) {}
 
 template <typename... StepTs>

@@ -38,8 +38,8 @@ class MergedRows final : public SketchRule {
   static schedule::StepPtr StepFor(const RuleContext& context, const State& state, int s) {
     const dag::Operator& op = *state.stage(s).op;
     const StageView view(state, s);
-    if (!op.is_reduction() || !view.NeedsMultiLevelTiling() || view.IsCacheWriteStage() ||
-        state.stage(s).is_partial_reduction)
+    if (!op.is_reduction() || op.num_outputs() != 1 || !view.NeedsMultiLevelTiling() ||
+        view.IsCacheWriteStage() || state.stage(s).is_partial_reduction)
       return nullptr;
     const std::optional<MatrixProduct> product = MatrixProductOf(op);
     if (!product || !HasMatrixUnit(context.task.target, *product->unit)) return nullptr;

@@ -42,6 +42,10 @@ SketchRulePtr CopyTileRule();  // GPU
 // merged_rows.cc: rows of several axes that are one axis to matrix units.
 SketchRulePtr MergedRowsRule();  // GPU
 
+// joined_sums.cc: products with a common factor that one operator reads, as one stage of several
+// sums.
+SketchRulePtr JoinedSumsRule();  // GPU
+
 // transposed_factor.cc: a kernel that transposes a factor as matrix units read it.
 SketchRulePtr TransposedFactorRule();  // GPU
 

@@ -46,8 +46,8 @@ class TransposedFactor final : public SketchRule {
     const dag::Operator& op = *state.stage(s).op;
     // Before a cache write or a split makes another stage of it.
     const StageView view(state, s);
-    if (!op.is_reduction() || !view.NeedsMultiLevelTiling() || view.IsCacheWriteStage() ||
-        state.stage(s).is_partial_reduction)
+    if (!op.is_reduction() || op.num_outputs() != 1 || !view.NeedsMultiLevelTiling() ||
+        view.IsCacheWriteStage() || state.stage(s).is_partial_reduction)
       return std::nullopt;
     const std::optional<MatrixProduct> product = MatrixProductInAnyOrder(op);
     if (!product || !HasMatrixUnit(context.task.target, *product->unit)) return std::nullopt;
