@@ -320,6 +320,8 @@ Status JobRun::Search(const CheckedJob& job, JobSearch& search, Dispatcher& disp
   if (ending_ != store::JobEnding::kNone) return OkStatus();
   search.options.until_s = budget_.DeadlinesOf(job.spec).search_s;
   search.options.phases = context_.dispatch.phases;
+  // Code of the user's process may take its time, so it takes no turn from others.
+  if (served_ == nullptr) search.options.turns = context_.turns;
   // A job that is timed on the cores that search keeps its searches short: it waits for each.
   const bool waits = search.options.phases != nullptr && job.tasks[0].target.kind->uses_host_cores;
   if (waits) search.options.searches = 1;

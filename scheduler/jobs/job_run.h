@@ -46,6 +46,7 @@
 #include "scheduler/jobs/time_budget.h"
 #include "scheduler/values/job_spec.h"
 #include "scheduler/values/messages.h"
+#include "search/tuning/search_turns.h"
 #include "search/tuning/tune.h"
 #include "store/store.h"
 
@@ -58,6 +59,8 @@ struct RunContext {
       1'000};  // before a call that the medium refused is repeated
   LeaseFactory leases;
   DispatchOptions dispatch;
+  // Turns of the searches of all jobs. Null: there is no limit.
+  search::SearchTurns* turns = nullptr;
   CallbackHub* callbacks = nullptr;
   std::function<void(const std::string& job_id)> changed;  // called when the status has changed
   // Called after each commit of results.

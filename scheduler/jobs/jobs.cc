@@ -9,6 +9,7 @@
 #include "base/hash/unique_id.h"
 #include "base/log.h"
 #include "base/process/freed_memory.h"
+#include "base/thread_pool.h"
 #include "scheduler/fair_share/quotas.h"
 #include "scheduler/jobs/retrying_store.h"
 #include "scheduler/values/combined_stop.h"
@@ -93,7 +94,12 @@ std::vector<store::Computation> ComputationsOf(const CheckedJob& job) {
 
 Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Options& options,
            Clock& clock)
-    : store_(store), events_(events), options_(options), clock_(clock), callbacks_(clock) {
+    : store_(store),
+      events_(events),
+      options_(options),
+      clock_(clock),
+      callbacks_(clock),
+      turns_(options.searches_at_once > 0 ? options.searches_at_once : AvailableCpus()) {
   callbacks_.OnChange([this](const std::string& job_id) {
     {
       std::lock_guard lock(mutex_);
@@ -108,6 +114,7 @@ Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Opt
   context_.leases = std::move(leases);
   context_.store_pause = options_.store_pause;
   context_.dispatch = options_.dispatch;
+  context_.turns = &turns_;
   context_.changed = [this](const std::string& job_id) { events_.Notify(job_id); };
   context_.committed = [this](const std::string& job_id) {
     events_.NotifyResults(job_id);

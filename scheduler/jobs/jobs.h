@@ -48,6 +48,7 @@
 #include "scheduler/jobs/job_run.h"
 #include "scheduler/jobs/shared_tasks.h"
 #include "scheduler/values/job_spec.h"
+#include "search/tuning/search_turns.h"
 #include "store/store.h"
 
 namespace kiln::scheduler {
@@ -56,6 +57,8 @@ class Jobs {
  public:
   struct Options {
     int max_running = 8;
+    // So many rounds of all jobs' searches work at once. 0: one for each CPU.
+    int searches_at_once = 0;
     // Which unfinished jobs of an earlier process go on by themselves: "all", "none", the job of
     // this id, or all but those of "not:ID,ID,...". The others wait for Resume.
     std::string unfinished = "all";
@@ -192,6 +195,7 @@ class Jobs {
   const Options options_;
   Clock& clock_;
   CallbackHub callbacks_;
+  search::SearchTurns turns_;
   RunContext context_;
 
   std::stop_source stop_;

@@ -4,8 +4,8 @@
 
 namespace kiln::search {
 
-SearchThread::SearchThread(std::function<void()> done, ExclusivePhases* phases)
-    : done_(std::move(done)), phases_(phases), thread_([this] { Run(); }) {}
+SearchThread::SearchThread(std::function<void()> done, ExclusivePhases* phases, SearchTurns* turns)
+    : done_(std::move(done)), phases_(phases), turns_(turns), thread_([this] { Run(); }) {}
 
 SearchThread::~SearchThread() {
   {
@@ -32,17 +32,24 @@ std::optional<SearchThread::Answer> SearchThread::Take() {
 }
 
 SearchThread::Answer SearchThread::Carry(Order& order) const {
-  ExclusivePhases::Hold turn;
-  if (phases_ != nullptr) {
-    turn = phases_->Enter(ExclusivePhases::Kind::kWork, stop_.get_token());
+  const double asked_s = Clock::Real().MonotonicSeconds();
+  SearchTurns::Turn turn;
+  if (turns_ != nullptr) {
+    turn = turns_->Take(stop_.get_token());
     if (!turn) return {Cancelled("stopped"), {}, 0};
+  }
+  const double waited_s = Clock::Real().MonotonicSeconds() - asked_s;
+  ExclusivePhases::Hold phase;
+  if (phases_ != nullptr) {
+    phase = phases_->Enter(ExclusivePhases::Kind::kWork, stop_.get_token());
+    if (!phase) return {Cancelled("stopped"), {}, 0};
   }
   const double start_s = Clock::Real().MonotonicSeconds();
   for (auto& [told, observations] : order.events) {
     const std::lock_guard lock(told->mutex);
     told->policy->Observe(observations);
   }
-  Answer answer{std::vector<Candidate>(), {}, 0};
+  Answer answer{.candidates = std::vector<Candidate>(), .report = {}, .waited_s = waited_s};
   if (order.policy != nullptr) {
     const std::lock_guard lock(order.policy->mutex);
     Policy& policy = *order.policy->policy;

@@ -13,6 +13,7 @@
 
 #include "device/exclusive_phases.h"
 #include "search/policies/policy.h"
+#include "search/tuning/search_turns.h"
 
 namespace kiln::search {
 
@@ -35,11 +36,15 @@ class SearchThread {
     StatusOr<std::vector<Candidate>> candidates;
     RoundReport report;
     double search_s = 0;
+    // Wait for a turn, before the search.
+    double waited_s = 0;
   };
 
   // Calls `done` in the thread when an answer is there. Orders are work that enters `phases`; if
-  // that is null, they are carried out at once.
-  explicit SearchThread(std::function<void()> done, ExclusivePhases* phases = nullptr);
+  // that is null, they are carried out at once. Each order takes one of `turns`; null: there is no
+  // limit.
+  explicit SearchThread(std::function<void()> done, ExclusivePhases* phases = nullptr,
+                        SearchTurns* turns = nullptr);
   // Waits for the order in hand, unless that still waits for its turn.
   ~SearchThread();
 
@@ -54,6 +59,7 @@ class SearchThread {
 
   const std::function<void()> done_;
   ExclusivePhases* const phases_;
+  SearchTurns* const turns_;
   bool busy_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;

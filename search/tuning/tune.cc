@@ -243,7 +243,7 @@ class TuneLoop {
     order.candidates = static_cast<int>(search.candidates);
     schedule_.BeginRound(task);
     if (!search.thread.has_value()) {
-      search.thread.emplace([this] { measurer_.Wake(); }, options_.phases);
+      search.thread.emplace([this] { measurer_.Wake(); }, options_.phases, options_.turns);
     }
     search.thread->Start(std::move(order));
   }
@@ -318,7 +318,7 @@ class TuneLoop {
 
   Status TakeAnswer(int task, SearchThread::Answer answer) {
     KILN_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, std::move(answer.candidates));
-    pace_.NoteSearch(answer.search_s);
+    pace_.NoteSearch(answer.waited_s + answer.search_s);
     if (options_.on_proposed != nullptr) {
       options_.on_proposed({task, candidates, answer.report, answer.search_s,
                             static_cast<int>(in_flight_.size() + ready_.size())});

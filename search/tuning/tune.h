@@ -28,6 +28,7 @@
 #include "device/exclusive_phases.h"
 #include "search/policies/policy.h"
 #include "search/tuning/other_searches.h"
+#include "search/tuning/search_turns.h"
 #include "search/tuning/task_scheduler.h"
 
 namespace kiln::search {
@@ -126,6 +127,8 @@ struct TuneOptions {
   // Phases of the machine that the searches work in: programs of this job or of others are timed on
   // its cores. Null: none are. Outlives Tune.
   ExclusivePhases* phases = nullptr;
+  // Each round takes one of these turns. Null: there is no limit. Outlives Tune.
+  SearchTurns* turns = nullptr;
   // These are called for tables and logs, in the thread that runs Tune; each may be null. on_result
   // is called once before the first trial and after each result.
   std::function<void(const TaskScheduler&)> on_result = nullptr;

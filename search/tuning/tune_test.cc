@@ -367,6 +367,36 @@ TEST(Tune, InLockStepOneTaskIsSearchedAtATime) {
   EXPECT_EQ(count.most(), 1);
 }
 
+TEST(Tune, SearchesTakeTurns) {
+  FakePolicy a(1000), b(1000);
+  SearchCount count;
+  for (FakePolicy* policy : {&a, &b}) policy->while_searching = [&count] { count.Search(1); };
+  const TuneTask tasks[] = {{.policy = &a}, {.policy = &b}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  SearchTurns turns(1);
+  TuneOptions options{.trials = 60, .searches = 2, .turns = &turns};
+  options.schedule.round_trials = 5;
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(count.most(), 1);
+  EXPECT_EQ(a.observed.size() + b.observed.size(), 60u);
+}
+
+TEST(Tune, EndsWithItsTimeThoughOthersHaveTheTurn) {
+  FakePolicy policy(1000);
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  SearchTurns turns(1);
+  const SearchTurns::Turn of_another = turns.Take();
+  const TuneOptions options{
+      .trials = 500, .until_s = Clock::Real().MonotonicSeconds() + 0.05, .turns = &turns};
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTimeUsedUp);
+  EXPECT_TRUE(measurer.numbers.empty());
+  EXPECT_EQ(turns.waiting(), 0);
+}
+
 TEST(Tune, EndsWithItsTimeWhateverIsInHand) {
   FakePolicy policy(1000);
   const TuneTask tasks[] = {{.policy = &policy}};
