@@ -14,7 +14,7 @@ namespace kiln::scheduler {
 namespace {
 
 // So many jobs are remembered.
-constexpr size_t kMostContexts = 256;
+constexpr size_t kMostContexts = 4096;
 
 // The bytes of most trials.
 constexpr size_t kTrialBytes = 1024;
