@@ -138,4 +138,33 @@ __device__ __forceinline__ void add_part(T* sums, const T* part, unsigned* ready
 )cuda";
 }
 
+std::string_view TurnDefinitions() {
+  return R"cuda(// Of four warps together: from here on each of their threads has so many registers.
+template <int kRegisters>
+__device__ __forceinline__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+template <int kRegisters>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+// Groups of four warps begin products in turn. The barrier of a group is reached by its own
+// threads, which wait, and by those of the group before, which go on.
+template <int kGroups>
+__device__ __forceinline__ void pass_turn() {
+  const unsigned next = threadIdx.x / 128 + 1;
+  asm volatile("bar.arrive %0, 256;" ::"r"(next == kGroups ? 2 : next + 2) : "memory");
+}
+template <int kGroups>
+__device__ __forceinline__ void wait_for_turn() {
+  asm volatile("bar.sync %0, 256;" ::"r"(threadIdx.x / 128 + 2) : "memory");
+}
+template <int kGroups>
+__device__ __forceinline__ void begin_turns() {
+  if (threadIdx.x / 128 + 1 == kGroups) pass_turn<kGroups>();
+}
+
+)cuda";
+}
+
 }  // namespace kiln::instructions

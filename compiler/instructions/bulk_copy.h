@@ -26,4 +26,7 @@ inline constexpr int64_t kMaxBulkBuffers = 8, kBulkBarrierBytes = 16 * kMaxBulkB
 // Returns the device functions by which kernels copy in bulk.
 std::string_view BulkCopyDefinitions();
 
+// Returns those by which groups of four warps begin products in turn, and share out registers.
+std::string_view TurnDefinitions();
+
 }  // namespace kiln::instructions

@@ -52,6 +52,8 @@ uint64_t HashOfSketch(const Individual& individual) {
 int UnitKindOf(std::span<const schedule::StepPtr> steps) {
   int32_t unit = 0, bulk = 0;
   for (const schedule::StepPtr& step : steps) {
+    if (const auto* online = schedule::As<schedule::OnlineSoftmaxStep>(*step))
+      unit = static_cast<int32_t>(online->tile.matrix_unit);
     unit = std::max(unit, schedule::HintOf(*step, ir::Hint::kMatrixUnit).value_or(0));
     bulk = std::max(bulk, schedule::HintOf(*step, ir::Hint::kBulkCopies).value_or(0));
   }

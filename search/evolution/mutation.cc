@@ -134,7 +134,8 @@ StatusOr<Mutation> MutateHint(MutationKind kind, const Task& task, const Paramet
        .current = current,
        .threads_per_block = [&] { return ThreadsOfTiles(genome.steps).value_or(1); },
        .has_warpgroup_units = HasWarpgroupUnits(task.target),
-       .multiprocessors = task.device.multiprocessors});
+       .multiprocessors = task.device.multiprocessors,
+       .is_online = As<schedule::OnlineSoftmaxStep>(*genome.steps[0]) != nullptr});
   std::erase(values, current);
   if (values.empty()) return NoChange();
   Mutation mutation{kind, Copy(genome), picked};

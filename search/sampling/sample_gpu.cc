@@ -12,6 +12,7 @@
 #include "search/sampling/sample_unroll.h"
 #include "search/sampling/tile_sizes.h"
 #include "search/space/alike_products.h"
+#include "search/space/bulk_copies.h"
 #include "search/space/factorization.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
@@ -575,6 +576,10 @@ StatusOr<State> SampleOnlineSoftmax(const Sketch& sketch, const Task& task,
   KILN_RETURN_IF_ERROR(state.Apply(std::make_shared<schedule::OnlineSoftmaxStep>(
       step.stage_id, RandomOnlineTile(step.tile, space, parameters.warpgroup_prob, rng))));
   KILN_RETURN_IF_ERROR(AnnotateGpuHints(state, parameters.hints, task.device.multiprocessors, rng));
+  std::vector<schedule::StepPtr> steps = state.steps();
+  if (SimplifyBulkCopies(state, steps)) {
+    KILN_ASSIGN_OR_RETURN(state, schedule::Replay(task.dag, steps, task.stop));
+  }
   KILN_RETURN_IF_ERROR(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
   return state;
 }

@@ -17,6 +17,7 @@
 #include "search/space/matrix_product.h"
 #include "search/space/matrix_rows.h"
 #include "search/space/matrix_tile.h"
+#include "search/space/online_copies.h"
 #include "search/space/shared_layout.h"
 #include "search/space/thread_shapes.h"
 
@@ -317,6 +318,7 @@ namespace {
 int32_t MostOf(const State& filled, int s, ir::Hint hint, int32_t value) {
   if (hint == ir::Hint::kPersistentBlocks) return CanPersist(filled, s, value) ? value : 0;
   if (hint == ir::Hint::kStreamK) return CanStream(filled, s) ? value : 0;
+  if (filled.online() != nullptr) return CanBringTiles(filled) ? 1 : 0;
   if (value > 1 && CanCopyForPairs(filled, s)) return value;
   return CanCopyInBulk(filled, s) ? 1 : 0;
 }

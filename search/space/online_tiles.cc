@@ -6,11 +6,13 @@
 
 #include "base/numbers/integers.h"
 #include "compiler/dag/softmax_chain.h"
+#include "compiler/instructions/bulk_copy.h"
 #include "compiler/instructions/matrix_unit.h"
 #include "compiler/lower/lower.h"
 #include "compiler/lower/warp_registers.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
+#include "search/space/online_copies.h"
 
 namespace kiln::search {
 namespace {
@@ -21,7 +23,10 @@ using schedule::OnlineTile;
 using instructions::kWarpThreads;
 constexpr int64_t kPeriod = 1024;  // bytes; of swizzled tiles
 // Words of scores and sums that a thread has beside what it computes with; more spill.
-constexpr int64_t kMostWords = 208, kOtherWords = 40;
+constexpr int64_t kMostWords = 208, kOtherWords = 40, kOtherWordsOfBulk = 24;
+// Registers of a thread where several groups of four warps share out those of threads that copy
+// (compiler/codegen/cuda/bulk_visits.h).
+constexpr int64_t kRegistersOfTwoGroups = 240, kRegistersOfThreeGroups = 160;
 
 // A number of the tile and its values, ascending.
 struct Choice {
@@ -43,7 +48,7 @@ constexpr int64_t kRowsOfWarpgroup = 64;
 // Keys of a part: those of an instruction.
 constexpr int32_t kLeastKeys = 16;
 // Of four warps together.
-constexpr int32_t kRowsOfFour[] = {16}, kKeysOfFour[] = {32, 64, 96, 128, 192, 256},
+constexpr int32_t kRowsOfFour[] = {16}, kKeysOfFour[] = {32, 64, 96, 128, 160, 192, 256},
                   kWarpsOfFour[] = {4, 8, 12}, kDepthsOfFour[] = {1, 2, 3}, kPartsOfFour[] = {1};
 constexpr Choice kChoicesOfFour[] = {{&OnlineTile::rows, kRowsOfFour},
                                      {&OnlineTile::keys, kKeysOfFour},
@@ -206,6 +211,23 @@ std::vector<OnlineTile> OnlineTilesNear(const OnlineTile& tile, const OnlineSpac
   return near;
 }
 
+namespace {
+
+// Words of scores and sums for which a thread has registers.
+int64_t MostWords(const schedule::State& state, int64_t threads) {
+  const int64_t blocks =
+      std::max<int64_t>(1, state.stage(state.num_stages() - 1).hints[ir::Hint::kMinBlocks]);
+  const int64_t copying = CopyingThreads(state), groups = threads / kWarpThreads / 4;
+  if (copying == 0) return std::min(kMostWords, kRegisters / (threads * blocks) - kOtherWords);
+  if (groups > 1 && blocks > 1) return 0;
+  const int64_t registers = groups == 1   ? kRegisters / ((threads + copying) * blocks)
+                            : groups == 2 ? kRegistersOfTwoGroups
+                                          : kRegistersOfThreeGroups;
+  return std::min(kMostWords, registers - kOtherWordsOfBulk);
+}
+
+}  // namespace
+
 Status CheckOnlineLimits(const schedule::State& state, const target::HardwareParams& hardware) {
   KILN_ASSIGN_OR_RETURN(const ir::Program program, lower::Lower(state, {.gpu = true}));
   const int stage = state.num_stages() - 1;
@@ -227,15 +249,16 @@ Status CheckOnlineLimits(const schedule::State& state, const target::HardwarePar
   }
   // Those of four warps together have weights beside the next scores.
   for (const auto& [slot, pairs] : held.pairs) words += is_swizzled ? pairs.registers : 0;
-  const int64_t threads = kWarpThreads * state.online()->warps * state.online()->parts;
-  if (threads > hardware.max_threads_per_block)
-    return refuse("threads per block", threads, hardware.max_threads_per_block);
+  const int64_t threads = kWarpThreads * state.online()->warps * state.online()->parts,
+                copying = CopyingThreads(state);
+  if (threads + copying > hardware.max_threads_per_block)
+    return refuse("threads per block", threads + copying, hardware.max_threads_per_block);
+  if (copying > 0) shared_bytes += instructions::kBulkBarrierBytes;
   if (shared_bytes > hardware.max_shared_memory_per_block_bytes) {
     return refuse("bytes of shared memory per block", shared_bytes,
                   hardware.max_shared_memory_per_block_bytes);
   }
-  const int64_t blocks = std::max<int64_t>(1, state.stage(stage).hints[ir::Hint::kMinBlocks]);
-  const int64_t most = std::min(kMostWords, kRegisters / (threads * blocks) - kOtherWords);
+  const int64_t most = MostWords(state, threads);
   if (words > most) return refuse("registers for scores and sums of a thread", words, most);
   return OkStatus();
 }

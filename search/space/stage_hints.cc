@@ -102,8 +102,17 @@ std::vector<int32_t> OffAndOn(const HintQuestion&) { return {0, 1}; }
 
 // ---- bulk_copies: of what units of four warps read; what does not fit is lowered (bulk_copies.h)
 
-// The engine is hardly ever slower.
-std::vector<int32_t> WaysToCopy(const HintQuestion&) { return {0, 1, 1, 1, 2, 2}; }
+std::vector<int> WithTilesToCopy(const State& state) {
+  if (state.online() == nullptr) return ProductsOfMatrixUnits(state);
+  if (state.online()->matrix_unit != ir::MatrixUnitScope::kWarpgroup) return {};
+  return {state.num_stages() - 1};
+}
+
+// The engine is hardly ever slower. Blocks of an online softmax are no pairs.
+std::vector<int32_t> WaysToCopy(const HintQuestion& question) {
+  if (question.is_online) return {0, 1, 1};
+  return {0, 1, 1, 1, 2, 2};
+}
 
 // ---- persistent_blocks, stream_k: likewise
 
@@ -153,7 +162,7 @@ constexpr HintChoice kHintChoices[] = {
      .parameter = "bulk_copies",
      .mutation = "bulk copies",
      .gpu_weight = 0.02,
-     .stages = ProductsOfMatrixUnits,
+     .stages = WithTilesToCopy,
      .values = WaysToCopy},
     {.hint = ir::Hint::kPersistentBlocks,
      .parameter = "persistent_blocks",
@@ -195,7 +204,8 @@ Status AnnotateGpuHints(State& state, std::span<const bool, ir::kNumHints> wante
       const HintQuestion question{
           .gpu = true,
           .threads_per_block = [&] { return UseOfKernel(state, s).threads; },
-          .multiprocessors = multiprocessors};
+          .multiprocessors = multiprocessors,
+          .is_online = state.online() != nullptr};
       KILN_RETURN_IF_ERROR(
           state.Apply(schedule::HintStep(s, choice.hint, DrawHint(choice, question, rng))));
     }

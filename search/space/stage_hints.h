@@ -22,6 +22,7 @@ struct HintQuestion {
   std::function<int64_t()> threads_per_block{};  // GPU
   bool has_warpgroup_units = false;
   int32_t multiprocessors = 0;  // of the device; 0: not known
+  bool is_online = false;       // of an online softmax
 };
 
 struct HintChoice {

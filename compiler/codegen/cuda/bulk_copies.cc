@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "base/numbers/integers.h"
 #include "compiler/codegen/cuda/buffer_use.h"
+#include "compiler/codegen/cuda/bulk_zeros.h"
+#include "compiler/codegen/cuda/visits.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
 #include "compiler/instructions/bulk_copy.h"
 #include "compiler/instructions/matrix_unit.h"
@@ -25,21 +26,9 @@ using ir::StmtKind;
 constexpr int32_t kOfPairs = 2;  // the hint's value
 constexpr int64_t kLeastSwizzleBytes = 32;
 
-bool Uses(const Linear& form, int32_t var) {
-  return std::ranges::any_of(form.terms,
-                             [&](const arith::Term& term) { return ir::UsesVar(term.atom, var); });
-}
-
 bool IsInTurn(LoopKind kind) { return kind == LoopKind::kSerial || kind == LoopKind::kUnrolled; }
 
 bool IsThread(LoopKind kind) { return kind >= LoopKind::kThreadX; }
-
-// fn(condition) for each part of a && b.
-template <typename Fn>
-void VisitParts(Expr condition, Fn&& fn) {
-  if (condition->op != Op::kAnd) return fn(condition);
-  for (Expr part : condition->args()) VisitParts(part, fn);
-}
 
 }  // namespace
 
@@ -54,7 +43,7 @@ CudaBulkCopies::CudaBulkCopies(const ir::Program& program, const ir::Kernel& ker
       blocks_(blocks),
       names_(names),
       preamble_(preamble),
-      is_used_(WantsBulkCopies(program, kernel)),
+      is_used_(WantsBulkCopies(program, kernel) && FindVisits(program, kernel).loop == nullptr),
       has_pairs_(BulkCopiesOf(program, kernel) == kOfPairs) {
   if (is_used_) ring_status_ = status_ = FindRing();
 }
@@ -289,7 +278,7 @@ StatusOr<CudaBulkCopies::Tile> CudaBulkCopies::FindTile(const Copy& copy) {
   }
   std::vector<Linear> places;  // in the array
   KILN_ASSIGN_OR_RETURN(const std::vector<Linear> start, StartOf(copy, load, places));
-  KILN_RETURN_IF_ERROR(CheckZeros(copy.store->value(), from.shape, places));
+  KILN_RETURN_IF_ERROR(CheckZeros(copy.store->value(), from.shape, places, scope_, exprs_));
 
   const std::span<const int64_t> shape = std::span(into.shape).subspan(1);
   const int64_t bytes = into.type.bytes(), width = swizzle->second.width;
@@ -347,61 +336,17 @@ StatusOr<std::vector<Linear>> CudaBulkCopies::StartOf(const Copy& copy, Expr loa
     places.push_back(exprs_.IndexOf(load->arg(d)));
     start.push_back(places.back() - exprs_.IndexOf(copy.store->indices()[d + 1]));
     for (const int32_t var : copy.vars) {
-      if (!Uses(start.back(), var)) continue;
+      if (!UsesVar(start.back(), var)) continue;
       return InvalidArgument("neighbours of {} are no neighbours in {}",
                              exprs_.buffer(copy.store->slot).name, exprs_.buffer(load->id).name);
     }
     for (const Stmt loop : around_) {
-      if (!IsThread(loop->loop_kind) || !Uses(start.back(), loop->var)) continue;
+      if (!IsThread(loop->loop_kind) || !UsesVar(start.back(), loop->var)) continue;
       return InvalidArgument("groups of threads have tiles of {} of their own",
                              exprs_.buffer(load->id).name);
     }
   }
   return start;
-}
-
-// Does the condition, condition < 0 or condition >= 0, hold where form < 0, or form >= 0? Conditions
-// have been simplified: what all their terms are multiples of is divided by, and less than that left out.
-bool CudaBulkCopies::Implies(const Linear& form, const Linear& condition, bool is_negative) {
-  if (condition.is_constant()) return (condition.constant < 0) == is_negative;
-  int64_t common = condition.constant;
-  for (const arith::Term& term : condition.terms) common = std::gcd(common, term.coefficient);
-  const arith::Term& first = condition.terms[0];
-  const int64_t divisor = form.Coefficient(first.atom) / (first.coefficient / common);
-  if (divisor < 1) return false;
-  // form - divisor * condition / common
-  Linear rest = form;
-  rest.constant -= divisor * (condition.constant / common);
-  for (const arith::Term& term : condition.terms)
-    rest.AddTerm(term.atom, -divisor * (term.coefficient / common));
-  const arith::Interval range = scope_.simplifier().RangeOf(rest);
-  return is_negative ? range.lo >= 0 : range.hi < divisor;
-}
-
-// Zeros are nowhere but beyond the ends of the array: its inside fulfils all conditions. (And they keep
-// whatever is read inside of it.)
-Status CudaBulkCopies::CheckZeros(Expr value, std::span<const int64_t> shape,
-                                  const std::vector<Linear>& places) {
-  std::string unknown;
-  const auto check = [&](Expr part) {
-    if (part->is_const_int() && part->int_value != 0) return;
-    bool is_implied = false;
-    if (part->op == Op::kLt || part->op == Op::kGe) {
-      const bool is_negative = part->op == Op::kLt;
-      const Linear difference =
-          scope_.simplifier().ToLinear(part->arg(0)) - scope_.simplifier().ToLinear(part->arg(1));
-      for (size_t d = 0; d < places.size(); ++d) {
-        is_implied |= Implies(is_negative ? places[d] - arith::Constant(shape[d]) : places[d],
-                              difference, is_negative);
-      }
-    }
-    if (!is_implied && unknown.empty()) unknown = exprs_.PrintSimplified(part).text;
-  };
-  for (; value->op == Op::kIf || value->op == Op::kSelect; value = value->arg(1))
-    VisitParts(exprs_.SimplifyCondition(value->arg(0)), check);
-  if (unknown.empty()) return OkStatus();
-  return InvalidArgument(
-      "zeros of its tiles are not those beyond the ends of an array, but where not {}", unknown);
 }
 
 // Of each 2 n rows lie one behind the other 8, the 8 that are n further on, the next 8, and so on

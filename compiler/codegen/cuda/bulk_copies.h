@@ -167,9 +167,6 @@ class CudaBulkCopies {
   Status FindLastPanel(const Copy& copy, int64_t row, Tile& of);
   StatusOr<std::vector<arith::Linear>> StartOf(const Copy& copy, ir::Expr load,
                                                std::vector<arith::Linear>& places);
-  bool Implies(const arith::Linear& form, const arith::Linear& condition, bool is_negative);
-  Status CheckZeros(ir::Expr value, std::span<const int64_t> shape,
-                    const std::vector<arith::Linear>& places);
   Status SplitRows(const Swizzle& swizzle, std::span<const int64_t> tile, Tile& of);
   void NameParts();
   void EmitBarriers(std::string_view barriers);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compiler/codegen/cuda/shared.h"
-#include "compiler/instructions/bulk_copy.h"
+#include "compiler/codegen/cuda/visits.h"
 #include "compiler/instructions/computed_factor.h"
 #include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/traverse.h"
@@ -95,7 +95,7 @@ class Checker {
       }
       threads *= kernel_.block[i];
     }
-    if (WantsBulkCopies(program_, kernel_)) threads += instructions::kCopyingThreads;
+    threads += CopyingThreads(program_, kernel_);
     const int64_t limit = hardware_.max_threads_per_block > 0
                               ? std::min<int64_t>(hardware_.max_threads_per_block, kMaxThreads)
                               : kMaxThreads;

@@ -120,6 +120,7 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
       shuffles_(kernel, scope_, exprs_, blocks_, names),
       matrix_tiles_(program, swizzles_, scope_, exprs_, blocks_, held_, names, preamble),
       bulk_copies_(program, kernel, swizzles_, scope_, exprs_, blocks_, names, preamble),
+      bulk_visits_(program, kernel, swizzles_, scope_, exprs_, blocks_, names, preamble),
       quad_stores_(scope_, exprs_, vectors_, blocks_, names, preamble),
       warp_reductions_(FindWarpReductions(program, kernel)),
       unroll_(
@@ -128,6 +129,8 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
   // Rounded to 16 bits nothing is left of such a weight beside that of the highest score, 1.
   if (!held_.pairs.empty()) exprs_.FlushPowers();
   matrix_tiles_.SetReading(ReadingOf(units, held_, kernel.body));
+  if (bulk_visits_.is_used())
+    matrix_tiles_.SetWhenRead([this](int32_t slot) { bulk_visits_.EmitRelease(slot); });
   // Statements may be one node: the last one is known by its place.
   if (EndsWithClusterBarrier(kernel.body))
     last_cluster_barrier_ = CountClusterBarriers(kernel.body);
@@ -145,9 +148,10 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
     EmitOnce(shared, is_dynamic);
   }
   KILN_RETURN_IF_ERROR(refused_);
-  if (!bulk_copies_.status().ok()) {
+  for (const Status& status : {bulk_copies_.status(), bulk_visits_.status()}) {
+    if (status.ok()) continue;
     return InvalidArgument("bulk copies can't bring the tiles of kernel '{}': {}", kernel_.name,
-                           Message(bulk_copies_.status()));
+                           Message(status));
   }
   if (bulk_copies_.is_used() && !warp_reductions_.by_first.empty()) {
     return InvalidArgument("kernel '{}' reduces over threads, and has a warp that copies",
@@ -215,14 +219,16 @@ void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
                                name, ElementsInBlock(b), shape));
     }
   }
-  if (!bulk_copies_.is_used()) return;
+  if (!bulk_copies_.is_used() && !bulk_visits_.is_used()) return;
   std::string barriers = fmt::format("shared_memory + {}", shared.bulk_barriers);
   if (!is_dynamic) {
     barriers = names_.Unique("tile_barriers");
     blocks_.Line(fmt::format("__shared__ __align__(16) unsigned char {}[{}];", barriers,
                              instructions::kBulkBarrierBytes));
   }
-  bulk_copies_.EmitStart(barriers, [this](LoopKind kind) { return Coordinate(kind); });
+  const auto coordinate = [this](LoopKind kind) { return Coordinate(kind); };
+  if (bulk_copies_.is_used()) bulk_copies_.EmitStart(barriers, coordinate);
+  if (bulk_visits_.is_used()) bulk_visits_.EmitStart(barriers, coordinate);
 }
 
 void CudaEmitter::Emit(Stmt stmt) {
@@ -241,8 +247,7 @@ void CudaEmitter::Emit(Stmt stmt) {
     case StmtKind::kBarrier:
       return EmitBarrier(stmt);
     case StmtKind::kCommit:
-      preamble_.async_copies = true;
-      return blocks_.Line("commit_copies();");
+      return EmitCommit();
     case StmtKind::kInstruction:
       return EmitInstruction(stmt);
   }
@@ -250,7 +255,8 @@ void CudaEmitter::Emit(Stmt stmt) {
 
 void CudaEmitter::EmitFor(Stmt loop) {
   if (IsBound(loop->loop_kind)) return EmitBound(loop);
-  if (bulk_copies_.IsAhead(loop)) return;
+  if (bulk_copies_.IsAhead(loop) || bulk_visits_.IsBrought(loop)) return;
+  if (bulk_visits_.IsLoop(loop)) return bulk_visits_.EmitVisits([&] { EmitLoop(loop); });
   if (EmitBulkRing(loop) || EmitHeldPair(loop)) return;
   if (EmitQuadStores(loop)) return;
   // Of a ring of tiles in this loop.
@@ -298,7 +304,7 @@ bool CudaEmitter::EmitQuadStores(Stmt loop, ir::Expr where) {
 }
 
 void CudaEmitter::EmitIf(Stmt condition) {
-  if (bulk_copies_.IsAhead(condition)) return;
+  if (bulk_copies_.IsAhead(condition) || bulk_visits_.IsBrought(condition)) return;
   const Stmt body = condition->body();
   if (body->kind == StmtKind::kFor && EmitQuadStores(body, condition->condition())) return;
   const ThreadsAround threads = threads_;
@@ -352,6 +358,7 @@ void CudaEmitter::EmitMatrixTile(const MatrixTile& tile) {
   has_matrix_tiles_ = true;
   const int32_t first = tile.a.load->id;
   if (tile.rows) swizzles_.at(first) = units_.swizzles.at(first);
+  if (bulk_visits_.is_used()) bulk_visits_.EmitArrival(tile.b.load->id);
   matrix_tiles_.Emit(tile, copies_under_way_);
 }
 
@@ -427,7 +434,7 @@ void CudaEmitter::EmitSeq(Stmt seq) {
   const std::span<const Stmt> stmts = seq->children();
   const size_t before = matrix_tiles_.under_way();
   for (size_t i = 0; i < stmts.size(); ++i) {
-    if (bulk_copies_.IsAhead(stmts[i])) continue;
+    if (bulk_copies_.IsAhead(stmts[i]) || bulk_visits_.IsBrought(stmts[i])) continue;
     const auto reduction = warp_reductions_.by_first.find(stmts[i]);
     if (reduction == warp_reductions_.by_first.end()) {
       matrix_tiles_.WaitBefore(stmts[i], before);
@@ -464,6 +471,7 @@ void CudaEmitter::EmitBarrier(Stmt barrier) {
     if (!held_.is_all) blocks_.Line("__syncwarp();");
     return;
   }
+  if (bulk_visits_.is_used()) return bulk_visits_.EmitBarrier();
   copies_under_way_ = barrier->pending >= 0 ? barrier->pending : kNoCopies;
   if (barrier->pending >= 0) {
     preamble_.async_copies = true;
@@ -473,6 +481,12 @@ void CudaEmitter::EmitBarrier(Stmt barrier) {
   blocks_.Line(bulk_copies_.is_used()
                    ? fmt::format("barrier_of_computing<{}>();", bulk_copies_.computing_threads())
                    : "__syncthreads();");
+}
+
+void CudaEmitter::EmitCommit() {
+  if (bulk_visits_.is_used()) return bulk_visits_.EmitCommit();
+  preamble_.async_copies = true;
+  blocks_.Line("commit_copies();");
 }
 
 void CudaEmitter::CommentStage(Stmt stmt) {

@@ -12,7 +12,7 @@
 //   matrix_tile_text.h  those of matrix units; matrix_warpgroup.h those of sm_90
 //   swizzle.h       how what they read lies in shared memory
 //   quad_stores.h   results of 16 or 8 bits, stored 16 bytes at once
-//   bulk_copies.h   tiles that the copy engine of sm_90 brings
+//   bulk_copies.h   tiles that the copy engine of sm_90 brings; bulk_visits.h those of keys and values
 //   unroll.h        which loops are unrolled
 //
 // This is what is left: which statement becomes what.
@@ -24,6 +24,7 @@
 
 #include "compiler/codegen/cuda/blocks.h"
 #include "compiler/codegen/cuda/bulk_copies.h"
+#include "compiler/codegen/cuda/bulk_visits.h"
 #include "compiler/codegen/cuda/exprs.h"
 #include "compiler/codegen/cuda/matrix_tile.h"
 #include "compiler/codegen/cuda/matrix_tile_text.h"
@@ -62,6 +63,7 @@ class CudaEmitter {
   StatusOr<std::string> EmitBody(const SharedLayout& shared, bool is_dynamic);
   const UnrollPlan& unrolling() const { return unroll_; }
   const CudaBulkCopies& bulk_copies() const { return bulk_copies_; }
+  const CudaBulkVisits& bulk_visits() const { return bulk_visits_; }
 
  private:
   void EmitOnce(const SharedLayout& shared, bool is_dynamic);
@@ -86,6 +88,7 @@ class CudaEmitter {
   void EmitSeq(ir::Stmt seq);
   void EmitAlloc(ir::Stmt alloc);
   void EmitBarrier(ir::Stmt barrier);
+  void EmitCommit();
   void CommentStage(ir::Stmt stmt);
   std::string Coordinate(ir::LoopKind kind) const;
   // As in UnrollPlan; 0 leaves it to the compiler.
@@ -109,6 +112,7 @@ class CudaEmitter {
   WarpShuffles shuffles_;
   CudaMatrixTiles matrix_tiles_;
   CudaBulkCopies bulk_copies_;
+  CudaBulkVisits bulk_visits_;
   CudaQuadStores quad_stores_;
 
   const WarpReductions warp_reductions_;

@@ -162,6 +162,20 @@ template <int kThreads> void emulated_barrier_of_computing() {
   if (kThreads != ComputingThreads()) __builtin_trap();
   __syncthreads();
 }
+// Registers are as many as a thread wants. A thread that waits for its turn passes it before it waits again.
+template <int kRegisters> void emulated_give_registers() {}
+template <int kRegisters> void emulated_take_registers() {}
+template <int kGroups> void emulated_begin_turns() {
+  if (kGroups * 128 != ComputingThreads()) __builtin_trap();
+}
+template <int kGroups> void emulated_wait_for_turn() {
+  if (current->has_turn) __builtin_trap();
+  current->has_turn = true;
+}
+template <int kGroups> void emulated_pass_turn() {
+  if (!current->has_turn) __builtin_trap();
+  current->has_turn = false;
+}
 // Blocks run one after the other: those before have done all that they do.
 template <int kElements, int kThreads, typename T>
 void emulated_give_part(const T* sums, T* part, unsigned* ready) {

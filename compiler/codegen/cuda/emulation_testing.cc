@@ -109,6 +109,7 @@ struct Fiber {
   bool is_done, waits_for_cluster, waits_for_warp, has_left;
   bool has_started;  // products of the warpgroup, since it loaded for them
   bool spins;        // waits for a barrier in shared memory
+  bool has_turn;     // of groups that multiply in turn
 };
 static Fiber fibers[kMaxThreads * kMaxCluster];  // block after block
 static ucontext_t main_context;
@@ -307,6 +308,7 @@ static void ResetProducts(size_t fiber);
 static void Start(Fiber& fiber, unsigned thread) {
   fiber.thread = thread;
   fiber.waits_for_cluster = fiber.waits_for_warp = fiber.has_left = fiber.has_started = false;
+  fiber.has_turn = false;
   if (fiber.stack == nullptr) fiber.stack = static_cast<char*>(malloc(kStackBytes));
   fiber.is_done = false;
   fiber.shuffles = fiber.of_warpgroup = 0;
@@ -465,7 +467,8 @@ std::string HostText(const CudaSource& source, bool late_copies) {
     ReplaceCalls(text, name, "emulated_" + name);
   for (const std::string name :
        {"start_barriers", "wait_for(", "release(", "release_pair(", "expect_bytes(", "copy_box(",
-        "copy_box_to_pair(", "meet_pair(", "barrier_of_computing", "give_part", "add_part"})
+        "copy_box_to_pair(", "meet_pair(", "barrier_of_computing", "give_part", "add_part",
+        "give_registers", "take_registers", "begin_turns", "wait_for_turn", "pass_turn"})
     ReplaceCalls(text, name, "emulated_" + name);
   ReplaceCalls(text, "round_tiles", "emulated_round_tiles");
   ReplaceCalls(text, "flushed_exp2(", "emulated_flushed_exp2(");

@@ -280,9 +280,13 @@ void CudaMatrixTiles::EmitWarpgroupSteps(const Placed& of) {
   const std::string tiles = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
                     thread = ThreadName(tile);
   const auto emit = [&] {
-    if (!EmitWarpgroup(text, tiles, blocks_)) return;
+    if (!EmitWarpgroup(text, tiles, blocks_)) {
+      if (when_read_) when_read_(tile.b.load->id);
+      return;
+    }
     under_way_.push_back({.sums = tile.store->slot,
                           .held = is_held ? tile.a.load->id : -1,
+                          .second = tile.b.load->id,
                           .is_committed_once = is_held || tile.rows,
                           .iterations = spare_});
   };
@@ -311,6 +315,7 @@ void CudaMatrixTiles::Wait(size_t kept) {
   const std::vector<std::string> sums = SumsFrom(kept, under_way_.size());
   ring_sums_ = committed > 0 ? sums : std::vector<std::string>();
   EmitWait(sums, committed, committed == 0 ? reading_ : SumReading::kNone, blocks_);
+  TellRead(kept, under_way_.size());
   under_way_.resize(kept);
 }
 
@@ -328,6 +333,11 @@ std::vector<std::string> CudaMatrixTiles::SumsFrom(size_t first, size_t end) con
   std::vector<std::string> sums;
   for (size_t i = first; i < end; ++i) sums.push_back(exprs_.buffer_name(under_way_[i].sums));
   return sums;
+}
+
+void CudaMatrixTiles::TellRead(size_t first, size_t end) const {
+  if (!when_read_) return;
+  for (size_t i = first; i < end; ++i) when_read_(under_way_[i].second);
 }
 
 // Products run on beside copies, and beside what threads do with other registers alone.
@@ -349,6 +359,7 @@ void CudaMatrixTiles::WaitBefore(ir::Stmt next, size_t kept) {
   if (needed == kept) return;
   EmitWait(SumsFrom(kept, needed), std::ssize(under_way_) - static_cast<int64_t>(needed), reading_,
            blocks_);
+  TellRead(kept, needed);
   under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(kept),
                    under_way_.begin() + static_cast<std::ptrdiff_t>(needed));
 }

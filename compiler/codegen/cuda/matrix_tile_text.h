@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -42,6 +43,8 @@ class CudaMatrixTiles {
 
   // Says how the kernel reads sums of four warps' units. Call it before the first tile.
   void SetReading(SumReading reading) { reading_ = reading; }
+  // fn(slot): the units have read the second factor of a tile, from that buffer.
+  void SetWhenRead(std::function<void(int32_t slot)> fn) { when_read_ = std::move(fn); }
   // Emits the tile, behind a barrier with so many groups of copies under way; kNoCopies: that waits for none.
   void Emit(const MatrixTile& tile, int64_t copies_under_way);
   // How many tiles that were emitted are still being computed, the latest ones last.
@@ -69,6 +72,7 @@ class CudaMatrixTiles {
   bool IsTile(ir::Stmt stmt) const;
   bool RunOn() const;
   std::vector<std::string> SumsFrom(size_t first, size_t end) const;
+  void TellRead(size_t first, size_t end) const;
   std::string Sum(const MatrixTile& tile, size_t row, size_t column);
   void EmitSteps(const Placed& of);
   void EmitStep(const Placed& of);
@@ -100,11 +104,13 @@ class CudaMatrixTiles {
   // A tile whose products go on beside the threads.
   struct UnderWay {
     int32_t sums = -1, held = -1;  // buffers in registers that they change, and that they read
+    int32_t second = -1;           // buffer in shared memory
     bool is_committed_once = true;
     int64_t iterations = 0;  // whose products need not be waited for
   };
   std::vector<UnderWay> under_way_;
   SumReading reading_ = SumReading::kAny;
+  std::function<void(int32_t)> when_read_;
   std::vector<std::string> ring_sums_;  // the arrays of earlier iterations' tiles
   int64_t spare_ = 0;                   // iterations of the tile that is emitted
 };

@@ -39,6 +39,7 @@ constexpr std::string_view kReserved[] = {
     "copy_box", "barrier_of_computing", "ordered_block",
     "transpose_quad", "exchange_pairs", "zip_pairs", "unzip_pairs", "pack_f16", "pack_bf16", "pack_e4m3", "pack_e5m2",
     "meet_pair", "copy_box_to_pair", "release_pair",
+    "give_registers", "take_registers", "begin_turns", "wait_for_turn", "pass_turn",
     // types and variables of CUDA
     "int2", "int4", "float2", "float4", "double2", "double4", "longlong2", "ulonglong2", "uint2", "uint4",
     "longlong4", "dim3", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "main",

@@ -130,6 +130,7 @@ std::string PreambleText(const CudaPreamble& preamble) {
   if (preamble.cluster) text += kClusters;
   if (preamble.block_order) text += BlockOrderDefinition();
   if (preamble.bulk_copies) text += instructions::BulkCopyDefinitions();
+  if (preamble.bulk_visits) text += instructions::TurnDefinitions();
   if (!preamble.matrix_units.empty())
     text += instructions::MatrixUnitDefinitions(preamble.matrix_units, preamble.unzips_bytes);
   if (preamble.flushed_powers) text += kFlushedPowers;

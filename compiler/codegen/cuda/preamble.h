@@ -22,7 +22,7 @@ struct CudaPreamble {
   bool swizzle = false;       // places in shared memory
   bool cluster = false;       // sm_90: blocks of a cluster
   bool block_order = false;
-  bool bulk_copies = false;                         // sm_90
+  bool bulk_copies = false, bulk_visits = false;    // sm_90
   instructions::WarpgroupUnits warpgroup_units;     // sm_90a
   std::map<std::string, std::string> vector_types;  // name -> definition
   // Whose products of tiles they use, in the order of their table.

@@ -14,7 +14,6 @@
 #include "compiler/codegen/cuda/tile_order.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/codegen/used_slots.h"
-#include "compiler/instructions/bulk_copy.h"
 #include "compiler/ir/scalar.h"
 #include "compiler/lower/place_instructions.h"
 #include "compiler/target/registers.h"
@@ -85,9 +84,11 @@ class Generator {
     KILN_ASSIGN_OR_RETURN(const std::string body, emitter.EmitBody(shared, is_dynamic));
     launch.unrolled_cost = emitter.unrolling().cost;
     const CudaBulkCopies& bulk = emitter.bulk_copies();
+    const CudaBulkVisits& visits = emitter.bulk_visits();
+    launch.copying_threads = CopyingThreads(program_, kernel);
+    launch.block[0] += launch.copying_threads;
+    if (visits.is_used()) launch.tensor_maps = visits.maps();
     if (bulk.is_used()) {
-      launch.copying_threads = instructions::kCopyingThreads;
-      launch.block[0] += instructions::kCopyingThreads;
       launch.tensor_maps = bulk.maps();
       if (bulk.has_pairs()) launch.cluster = 2;
       if (bulk.persistent_blocks() > 0) launch.grid[0] = bulk.persistent_blocks();
@@ -101,11 +102,13 @@ class Generator {
       text +=
           fmt::format(", {} bytes of {}shared memory", shared.bytes, is_dynamic ? "dynamic " : "");
     const int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
-    KILN_ASSIGN_OR_RETURN(const std::string bounds, Bounds(kernel, threads));
+    KILN_ASSIGN_OR_RETURN(const std::string bounds,
+                          Bounds(kernel, threads, visits.is_used() && visits.shares_registers()));
     const std::string cluster =
         launch.cluster > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", launch.cluster) : "";
-    text += fmt::format("\nextern \"C\" __global__ void {}{}\n{}(\n{}) {{\n", cluster, bounds,
-                        launch.name, Parameters(kernel, bulk, launch));
+    text += fmt::format(
+        "\nextern \"C\" __global__ void {}{}\n{}(\n{}) {{\n", cluster, bounds, launch.name,
+        Parameters(kernel, visits.is_used() ? visits.map_names() : bulk.map_names(), launch));
     if (options_.waits_for_previous) text += kWait;
     if (&kernel == &program_.kernels.front()) text += FaultText();
     return text + body + "}\n";
@@ -113,10 +116,11 @@ class Generator {
 
   // What the compiler is told of the kernel's registers: how many threads and blocks share those of
   // a multiprocessor, or how many each thread has, which is no more than these would leave it. It
-  // does not take both.
-  StatusOr<std::string> Bounds(const ir::Kernel& kernel, int64_t threads) const {
-    const int64_t blocks =
-        std::min<int64_t>(kernel.hints[ir::Hint::kMinBlocks], kThreadsPerMultiprocessor / threads);
+  // does not take both. Threads share registers out anew if all of them are the block's.
+  StatusOr<std::string> Bounds(const ir::Kernel& kernel, int64_t threads, bool are_shared) const {
+    const int64_t blocks = std::max<int64_t>(
+        are_shared ? 1 : 0,
+        std::min<int64_t>(kernel.hints[ir::Hint::kMinBlocks], kThreadsPerMultiprocessor / threads));
     const auto of_block = [&](int64_t registers) {
       return target::RegistersPerThread(registers, threads);
     };
@@ -125,6 +129,12 @@ class Generator {
     if (options_.registers_per_block <= 0 || wanted >= std::min(shared, kMostRegisters)) {
       return blocks > 0 ? fmt::format("__launch_bounds__({}, {})", threads, blocks)
                         : fmt::format("__launch_bounds__({})", threads);
+    }
+    if (are_shared) {
+      return InvalidArgument(
+          "kernel '{}' shares out all registers of a multiprocessor, expected no "
+          "-registers_per_block={}",
+          kernel.name, options_.registers_per_block);
     }
     if (wanted < target::kMinRegistersPerThread) {
       return InvalidArgument(
@@ -137,7 +147,9 @@ class Generator {
     return fmt::format("__maxnreg__({})", wanted);
   }
 
-  std::string Parameters(const ir::Kernel& kernel, const CudaBulkCopies& bulk, CudaKernel& launch) {
+  // `maps`: names of the tensor maps of bulk copies.
+  std::string Parameters(const ir::Kernel& kernel, const std::vector<std::string>& maps,
+                         CudaKernel& launch) {
     std::string text;
     launch.args = ArgumentsUsedBy(program_, kernel);
     for (const int32_t slot : launch.args) {
@@ -147,8 +159,7 @@ class Generator {
                           CudaTypeName(buffer.type), buffer_names_[static_cast<size_t>(slot)]);
       text += fmt::format(" /* [{}] */", fmt::join(buffer.shape, ", "));
     }
-    if (!bulk.is_used()) return text;
-    for (const std::string& name : bulk.map_names())
+    for (const std::string& name : maps)
       text += fmt::format(",\n    const __grid_constant__ TensorMap {}", name);
     return text;
   }
