@@ -319,8 +319,8 @@ std::string Chain(int count) {
 TEST_F(HostileTest, CostlyComputationsEndWhenAskedTo) {
   StartFarm("null");
   const auto scheduler = farm_->Connect();
-  // The first one has three candidates, so its job ends by itself, in half a second on an idle
-  // machine.
+  // The first two have few candidates, so their jobs may end by themselves before they are asked
+  // to, within a second on an idle machine.
   for (const auto& [text, until_asked_ms] :
        {std::pair(Squares(16), 100), {Squares(60), 1000}, {Chain(4'000), 1000}}) {
     v1::JobSpec spec = HonestJob();
@@ -338,7 +338,8 @@ TEST_F(HostileTest, CostlyComputationsEndWhenAskedTo) {
     v1::CancelJobReply reply;
     grpc::ClientContext context;
     const grpc::Status cancelled = scheduler->CancelJob(&context, request, &reply);
-    EXPECT_TRUE(cancelled.ok()) << cancelled.error_message();
+    const bool has_ended = Get(job, &status) && status.state() == v1::SUCCEEDED;
+    EXPECT_TRUE(cancelled.ok() || has_ended) << cancelled.error_message();
     // This job runs when the scheduler is told to stop.
     Submit(spec);
   }
