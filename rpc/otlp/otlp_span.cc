@@ -1,5 +1,7 @@
 #include "rpc/otlp/otlp_span.h"
 
+#include <google/protobuf/io/coded_stream.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -9,6 +11,8 @@
 
 namespace kiln {
 namespace {
+
+using google::protobuf::io::CodedOutputStream;
 
 // Numbers of opentelemetry-proto: the fields of its messages, and the values of its enums.
 // ExportTraceServiceRequest and ResourceSpans.
@@ -35,10 +39,12 @@ constexpr uint32_t kStatusError = 2;
 
 // The wire types of Protocol Buffers.
 constexpr uint32_t kVarint = 0, kFixed64 = 1, kBytes = 2;
+constexpr size_t kMostVarintBytes = 10;
 
 void AppendVarint(uint64_t value, std::string& out) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
+  uint8_t bytes[kMostVarintBytes];
+  const uint8_t* end = CodedOutputStream::WriteVarint64ToArray(value, bytes);
+  out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(end - bytes));
 }
 
 // All fields are below 16, so that a tag is one byte.
@@ -52,10 +58,10 @@ void AppendNumber(uint32_t field, uint64_t value, std::string& out) {
 }
 
 void AppendFixed(uint32_t field, uint64_t value, std::string& out) {
-  char bytes[1 + sizeof(value)];
-  bytes[0] = static_cast<char>(field << 3 | kFixed64);
-  for (size_t i = 0; i < sizeof(value); ++i) bytes[1 + i] = static_cast<char>(value >> (8 * i));
-  out.append(bytes, sizeof(bytes));
+  AppendTag(field, kFixed64, out);
+  uint8_t bytes[sizeof(value)];
+  const uint8_t* end = CodedOutputStream::WriteLittleEndian64ToArray(value, bytes);
+  out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(end - bytes));
 }
 
 void AppendBytes(uint32_t field, std::string_view bytes, std::string& out) {
