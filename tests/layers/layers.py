@@ -252,7 +252,7 @@ LIBRARIES = {
     ],
     "grpc": _SERVICES,
     "grpcpp": _SERVICES,
-    "google/protobuf": ["base/file", "base/process", "frontend/onnx", "client/view", "client/cli"] + _SERVICES,
+    "google/protobuf": ["base/file", "base/process", "frontend/onnx", "client/view", "client/cli", "rpc/otlp"] + _SERVICES,
     "llvm": ["compiler/codegen/llvm"],
     "llvm-c": ["compiler/codegen/llvm"],
     "lld": ["compiler/codegen/llvm"],
