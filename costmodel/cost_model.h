@@ -36,8 +36,11 @@ struct Sample {
   // Whether the sample was measured by an earlier job, for another task. Such a sample weighs the
   // less the more other samples there are.
   bool prior = false;
-  // Whether the sample corrects the cost of an earlier sample, the one with the same `rows`
-  // pointer. Ignored if the model no longer has that sample.
+  // Tells the sample from the others of its task: a hash of its schedule. 0 for a sample that is
+  // never corrected.
+  uint64_t id = 0;
+  // Whether the sample corrects the cost of an earlier sample, the one with the same task and id.
+  // Ignored if the model no longer has that sample.
   bool corrects = false;
   // Steps of the program's schedule as JSON, for models that read steps.
   std::string steps = {};

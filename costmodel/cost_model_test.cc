@@ -129,7 +129,9 @@ TEST(XgbModelTest, EqualProgramsAreNoError) {
 
 TEST(XgbModelTest, ACorrectionReplacesWhatWasSaidBefore) {
   Rng rng(23);
-  const auto right = SyntheticSamples(rng, 100), more = SyntheticSamples(rng, 400);
+  auto right = SyntheticSamples(rng, 100);
+  const auto more = SyntheticSamples(rng, 400);
+  for (size_t i = 0; i < right.size(); ++i) right[i].id = i + 1;
   auto lucky = right;
   *lucky[7].cost_s /= 100;  // makes all others seem slow by this factor
   lucky[8].cost_s = *right[8].cost_s / 50;
@@ -145,9 +147,12 @@ TEST(XgbModelTest, ACorrectionReplacesWhatWasSaidBefore) {
   EXPECT_NE(told->Predict(Programs(right)), corrected->Predict(Programs(right)));
   ASSERT_OK(corrected->Update(more));
   EXPECT_EQ(told->Predict(Programs(right)), corrected->Predict(Programs(right)));
-  // A correction for rows that are not known is ignored.
-  Sample stranger = SyntheticSamples(rng, 1)[0];
-  stranger.corrects = true;
+  // A correction of a sample that is not known is ignored, and so is one of another task.
+  Sample stranger = SyntheticSamples(rng, 1)[0], of_another = right[7];
+  stranger.corrects = of_another.corrects = true;
+  stranger.id = right.size() + 1;
+  ++of_another.task;
+  ASSERT_OK(corrected->Update({of_another}));
   ASSERT_OK(corrected->Update({stranger}));
   EXPECT_EQ(told->Predict(Programs(right)), corrected->Predict(Programs(right)));
 }

@@ -35,11 +35,6 @@ class DistinctRows {
   std::vector<const float*> rows_;
 };
 
-bool IsOf(const std::weak_ptr<const FloatMatrix>& given,
-          const std::shared_ptr<const FloatMatrix>& rows) {
-  return !given.owner_before(rows) && !rows.owner_before(given);
-}
-
 }  // namespace
 
 XgbModel::XgbModel(const XgbOptions& options) : options_(options) {
@@ -109,8 +104,8 @@ void XgbModel::Keep(const Sample& sample) {
   ++(sample.prior ? prior_seen_ : seen_);
   columns_ = sample.rows->columns();
   samples_.push_back({.rows = packers_[sample.task].Pack(*sample.rows),
-                      .given = sample.rows,
                       .task = sample.task,
+                      .id = sample.id,
                       .cost_s = sample.cost_s,
                       .prior = sample.prior,
                       .estimates = Estimates(*sample.rows)});
@@ -146,7 +141,7 @@ void XgbModel::Correct(const Sample& correction) {
   std::optional<double> best_s;
   for (Known& sample : samples_) {
     if (sample.task != correction.task) continue;
-    if (IsOf(sample.given, correction.rows)) sample.cost_s = correction.cost_s;
+    if (sample.id == correction.id) sample.cost_s = correction.cost_s;
     if (sample.cost_s && (!best_s || *sample.cost_s < *best_s)) best_s = sample.cost_s;
   }
   if (best_s.has_value()) best_cost_s_[correction.task] = *best_s;

@@ -64,9 +64,7 @@ class XgbModel final : public CostModel {
   // The part of a sample that the model keeps.
   struct Known {
     PackedRows rows;
-    // Tells the sample of a correction, whose sender still holds the rows.
-    std::weak_ptr<const FloatMatrix> given;
-    uint64_t task = 0;
+    uint64_t task = 0, id = 0;
     std::optional<double> cost_s = {};
     bool prior = false;
     std::vector<float> estimates;  // of the rows: logarithms of seconds

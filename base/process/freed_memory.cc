@@ -14,6 +14,7 @@ namespace kiln {
 
 void GiveBackFreedMemory(int64_t) {}
 int64_t RetainedBytes() { return 0; }
+void FlushThreadCache() {}
 
 #else
 
@@ -40,6 +41,9 @@ void GiveBackFreedMemory(int64_t keep_bytes) {
   const std::string purge = fmt::format("arena.{}.purge", MALLCTL_ARENAS_ALL);
   KILN_CHECK(mallctl(purge.c_str(), nullptr, nullptr, nullptr, 0) == 0);
 }
+
+// A thread without a cache has nothing to flush, which the allocator calls an error.
+void FlushThreadCache() { mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0); }
 
 int64_t RetainedBytes() {
   BeginEpoch();

@@ -18,6 +18,11 @@ namespace kiln {
 // microseconds for each heap. Thread-safe.
 void GiveBackFreedMemory(int64_t keep_bytes = 0);
 
+// Gives what this thread has freed, and the allocator keeps for the thread, to its heap, from which
+// all threads take and which gives pages back. For a thread that rests for long after much work.
+// Takes some microseconds.
+void FlushThreadCache();
+
 // Returns the bytes of address space that have no memory behind them and that the allocator takes
 // again before it asks the system for more. Thread-safe.
 int64_t RetainedBytes();

@@ -106,7 +106,11 @@ std::vector<double> ServedModel::PredictRows(const FloatMatrix& program) const {
 
 uint32_t ServedModel::NumberOf(const costmodel::Sample& sample) {
   std::lock_guard lock(mutex_);
-  return numbers_.emplace(sample.rows, static_cast<uint32_t>(numbers_.size())).first->second;
+  if (sample.corrects) {
+    if (const auto known = numbers_.find(sample.id); known != numbers_.end()) return known->second;
+  }
+  if (sample.id != 0) numbers_[sample.id] = told_;
+  return told_++;
 }
 
 Status ServedModel::Update(std::vector<costmodel::Sample> samples) {

@@ -54,8 +54,8 @@ class ServedModel final : public costmodel::CostModel {
   const std::shared_ptr<const costmodel::CostModel> analytic_;
   std::atomic<bool> is_told_ = false;
   std::mutex mutex_;
-  // Numbers of the samples, by the rows that identify them.
-  std::map<std::shared_ptr<const FloatMatrix>, uint32_t> numbers_;
+  uint32_t told_ = 0;                     // number of samples that were told, without corrections
+  std::map<uint64_t, uint32_t> numbers_;  // of samples, by their ids
 };
 
 }  // namespace kiln::scheduler

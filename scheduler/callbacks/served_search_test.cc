@@ -224,9 +224,9 @@ TEST_F(ServedSearchTest, ResultsAreToldByNumberAndCorrectedByIt) {
   const auto one = std::make_shared<const FloatMatrix>(Rows({1, 2}, 2));
   const auto two = std::make_shared<const FloatMatrix>(Rows({3, 4}, 2));
   EXPECT_FALSE(model->trained());
-  EXPECT_OK(model->Update({{.rows = one, .cost_s = 1e-3}, {.rows = two}}));
+  EXPECT_OK(model->Update({{.rows = one, .cost_s = 1e-3, .id = 7}, {.rows = two, .id = 8}}));
   EXPECT_TRUE(model->trained());
-  EXPECT_OK(model->Update({{.rows = one, .cost_s = 2e-3, .corrects = true}}));
+  EXPECT_OK(model->Update({{.rows = one, .cost_s = 2e-3, .id = 7, .corrects = true}}));
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_THAT(seen[0].numbers(), ElementsAre(0, 1));
   EXPECT_EQ(seen[0].costs_s(0), 1e-3);

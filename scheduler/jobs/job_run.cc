@@ -201,8 +201,9 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   NoteFewTrials(job);
   KILN_ASSIGN_OR_RETURN(const WarmStart start, StartWarm(job, device, models));
   std::vector<std::optional<SampledReference>> samples = SamplesOf(job);
-  KILN_ASSIGN_OR_RETURN(JobSearch search, MakeJobSearch(job, device, history, start, models,
-                                                        served_.get(), samples, rows));
+  KILN_ASSIGN_OR_RETURN(JobSearch search,
+                        MakeJobSearch(job, device, history, start, models, context_.allowance,
+                                      served_.get(), samples, rows));
   search.options.trials = options.trials() - known;
   SharedSearch shared = ShareSearch(job, device, start, rows, std::move(tuners_before));
   search.options.others = &shared;

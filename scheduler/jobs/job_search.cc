@@ -199,7 +199,8 @@ std::vector<std::optional<SampledReference>> SamplesOf(const CheckedJob& job) {
 
 StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& device,
                                   const JobHistory& history, const WarmStart& start,
-                                  const search::Models& models, ServedSearch* served,
+                                  const search::Models& models, search::KeptAllowance* allowance,
+                                  ServedSearch* served,
                                   const std::vector<std::optional<SampledReference>>& samples,
                                   const std::vector<store::TaskRow>& rows) {
   const v1::TuneOptions& options = job.spec.options();
@@ -235,6 +236,7 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                          .models = of_task,
                                          .min_own_results = OwnResultsOf(options, knows_others),
                                          .one_of_many = device.tasks.size() >= kTasksThatTeach,
+                                         .allowance = allowance,
                                          .rules = rules.get(),
                                          .schedule_template = schedule_template,
                                          .base_model = start.of_templates.of_tasks[i]}));

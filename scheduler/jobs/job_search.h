@@ -13,6 +13,7 @@
 #include "scheduler/jobs/warm_start.h"
 #include "scheduler/values/job_spec.h"
 #include "scheduler/values/sampled_reference.h"
+#include "search/policies/kept_allowance.h"
 #include "search/policies/models.h"
 #include "search/tuning/tune.h"
 #include "store/store.h"
@@ -31,11 +32,12 @@ std::vector<std::optional<SampledReference>> SamplesOf(const CheckedJob& job);
 
 // The device's tasks outlive the result. `rows` are the job's tasks in the store. Chooses the
 // schedules that are measured first, which takes tens of milliseconds of a core for each task.
-// Returns errors of MakePolicy, and Cancelled when the tasks are stopped. `served` may be null; it
-// outlives the result.
+// Returns errors of MakePolicy, and Cancelled when the tasks are stopped. `allowance` and
+// `served` may be null; they outlive the result.
 StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& device,
                                   const JobHistory& history, const WarmStart& start,
-                                  const search::Models& models, ServedSearch* served,
+                                  const search::Models& models, search::KeptAllowance* allowance,
+                                  ServedSearch* served,
                                   const std::vector<std::optional<SampledReference>>& samples,
                                   const std::vector<store::TaskRow>& rows);
 

@@ -48,6 +48,7 @@
 #include "scheduler/jobs/job_run.h"
 #include "scheduler/jobs/shared_tasks.h"
 #include "scheduler/values/job_spec.h"
+#include "search/policies/kept_allowance.h"
 #include "search/tuning/search_turns.h"
 #include "store/store.h"
 
@@ -196,6 +197,7 @@ class Jobs {
   Clock& clock_;
   CallbackHub callbacks_;
   search::SearchTurns turns_;
+  search::KeptAllowance allowance_;
   RunContext context_;
 
   std::stop_source stop_;

@@ -8,24 +8,19 @@ namespace kiln::search {
 
 KeptSchedule SchedulePacker::Pack(Individual individual) {
   KeptSchedule kept{.individual = std::move(individual), .rows = {}};
-  PackRows(kept);
-  return kept;
-}
-
-void SchedulePacker::PackRows(KeptSchedule& kept) {
   kept.rows = rows_.Pack(*kept.individual.rows);
   kept.individual.rows.reset();
+  return kept;
 }
 
 Individual SchedulePacker::Unpack(const KeptSchedule& kept) const {
   Individual individual = kept.individual;
-  if (individual.rows == nullptr)
-    individual.rows = std::make_shared<const FloatMatrix>(rows_.Unpack(kept.rows));
+  individual.rows = std::make_shared<const FloatMatrix>(rows_.Unpack(kept.rows));
   return individual;
 }
 
 MeasuredSchedules::MeasuredSchedules(size_t most, int niches)
-    : most_(std::max(most, kHeld)), niches_(static_cast<size_t>(niches)) {}
+    : most_(most), niches_(static_cast<size_t>(niches)) {}
 
 void MeasuredSchedules::Add(Individual individual) {
   ++count_;
@@ -34,21 +29,29 @@ void MeasuredSchedules::Add(Individual individual) {
                                       [](std::optional<double> cost_s, const KeptSchedule& other) {
                                         return cost_s < other.individual.cost_s;
                                       });
-  kept_.insert(place, {.individual = std::move(individual), .rows = {}});
-  if (kept_.size() > most_) DropOne();
+  kept_.insert(place, packer_.Pack(std::move(individual)));
+  Drop();
 }
 
-void MeasuredSchedules::DropOne() {
+void MeasuredSchedules::SetMost(size_t most) {
+  most_ = most;
+  Drop();
+}
+
+void MeasuredSchedules::Drop() {
+  if (kept_.size() <= most_) return;
   std::vector<int> kept_of(niches_.size());
   for (const KeptSchedule& kept : kept_) {
     if (const std::optional<int> niche = kept.individual.niche())
       ++kept_of[static_cast<size_t>(*niche)];
   }
-  for (size_t i = kept_.size(); i-- > 0;) {
-    const std::optional<int> niche = kept_[i].individual.niche();
-    if (niche && kept_of[static_cast<size_t>(*niche)] == 1) continue;
+  for (size_t i = kept_.size(); i-- > 0 && kept_.size() > most_;) {
+    if (const std::optional<int> niche = kept_[i].individual.niche()) {
+      int& others = kept_of[static_cast<size_t>(*niche)];
+      if (others == 1) continue;
+      --others;
+    }
     kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
-    return;
   }
 }
 
@@ -61,12 +64,6 @@ std::optional<Individual> MeasuredSchedules::Take(uint64_t hash) {
   --count_;
   if (const std::optional<int> niche = individual.niche()) --niches_[static_cast<size_t>(*niche)];
   return individual;
-}
-
-void MeasuredSchedules::Pack() {
-  for (size_t i = kHeld; i < kept_.size(); ++i) {
-    if (kept_[i].individual.rows != nullptr) packer_.PackRows(kept_[i]);
-  }
 }
 
 std::vector<double> MeasuredSchedules::BestOfNiches() const {

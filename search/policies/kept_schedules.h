@@ -3,7 +3,8 @@
 //
 // Their feature rows are packed (base/numbers/packed_rows.h), because a search of hundreds of tasks
 // keeps hundreds of schedules for each. Of measured schedules only the fastest are kept, and counts
-// of all of them, so a search takes no more memory for them however long it goes on.
+// of all of them, so a search takes no more memory for them however long it goes on. How many are
+// kept of each task is less where many tasks are searched at once (kept_allowance.h).
 //
 // Values, not synchronised.
 #pragma once
@@ -20,10 +21,9 @@
 
 namespace kiln::search {
 
-// An individual whose rows may be packed.
 struct KeptSchedule {
-  Individual individual;
-  PackedRows rows;  // read if the individual has none
+  Individual individual;  // without rows
+  PackedRows rows;
 };
 
 // Packs the rows of schedules of one task.
@@ -31,7 +31,6 @@ class SchedulePacker {
  public:
   // The individual has rows.
   KeptSchedule Pack(Individual individual);
-  void PackRows(KeptSchedule& kept);
   // Returns the individual with rows.
   Individual Unpack(const KeptSchedule& kept) const;
 
@@ -48,20 +47,17 @@ class MeasuredSchedules {
   // Adds a schedule that has a cost and rows. Cost: a search by bisection, and a move of those that
   // are slower.
   void Add(Individual individual);
-  // Removes the schedule with that hash and returns it, with the rows that it was added with if
-  // these are still held. Returns nothing if it is not kept.
+  // Removes the schedule with that hash and returns it, with rows. Returns nothing if it is not
+  // kept.
   std::optional<Individual> Take(uint64_t hash);
-  // Packs the rows of all schedules but the fastest kHeld. The next corrections are most probably
-  // of these, and a model tells the sample of a correction by the pointer to its rows.
-  void Pack();
-
-  static constexpr size_t kHeld = 16;
+  // Keeps no more than so many from now on. What was dropped does not come back.
+  void SetMost(size_t most);
 
   bool empty() const { return kept_.empty(); }
   // Returns the number of schedules that were added, less those that were taken.
   int64_t count() const { return count_; }
   int count_of_niche(int niche) const { return niches_[static_cast<size_t>(niche)]; }
-  // The fastest first. Individuals may have no rows.
+  // The fastest first.
   std::span<const KeptSchedule> fastest() const { return kept_; }
   double best_s() const { return *kept_.front().individual.cost_s; }
   // Returns the times of the fastest kept schedules of each niche; 0 for a niche without any.
@@ -70,8 +66,9 @@ class MeasuredSchedules {
   std::vector<Individual> Fastest(size_t most, bool with_rows) const;
 
  private:
-  // Drops the slowest schedule that is not the fastest of its niche, if there are too many.
-  void DropOne();
+  // Drops the slowest schedules, but for the fastest one of each niche, until there are not too
+  // many.
+  void Drop();
 
   size_t most_;
   std::vector<int> niches_;  // number of schedules of each niche that were added, less taken

@@ -58,25 +58,33 @@ TEST(MeasuredSchedulesTest, TheFastestOfANicheIsKept) {
 TEST(MeasuredSchedulesTest, PackedRowsComeBack) {
   MeasuredSchedules measured(100, 1);
   for (uint64_t i = 1; i <= 50; ++i) measured.Add(Schedule(i, i));
-  measured.Pack();
-  const auto packed = std::ranges::count_if(
-      measured.fastest(), [](const KeptSchedule& kept) { return kept.individual.rows == nullptr; });
-  EXPECT_EQ(packed, 50 - static_cast<int>(MeasuredSchedules::kHeld));
+  for (const KeptSchedule& kept : measured.fastest()) EXPECT_EQ(kept.individual.rows, nullptr);
   for (const Individual& individual : measured.Fastest(50, true)) {
     const Individual expected = Schedule(individual.hash, 1);
     EXPECT_EQ(*individual.rows, *expected.rows);
   }
 }
 
-TEST(MeasuredSchedulesTest, ATakenScheduleHasTheRowsThatItWasAddedWith) {
+TEST(MeasuredSchedulesTest, LessAreKeptFromNowOn) {
+  MeasuredSchedules measured(100, 8);
+  measured.Add(Schedule(2000, 2000.0, kSlowNiche));
+  for (uint64_t i = 1; i <= 99; ++i) measured.Add(Schedule(i, i));
+  measured.SetMost(4);
+  EXPECT_EQ(HashesOf(measured), (std::vector<uint64_t>{1, 2, 3, 2000}));
+  EXPECT_EQ(measured.count(), 100);
+  measured.SetMost(6);
+  for (const uint64_t hash : {3001u, 3002u, 3003u}) measured.Add(Schedule(hash, 2.5));
+  EXPECT_EQ(HashesOf(measured), (std::vector<uint64_t>{1, 2, 3001, 3002, 3003, 2000}));
+  measured.SetMost(0);
+  EXPECT_EQ(HashesOf(measured), (std::vector<uint64_t>{1, 2000})) << "the fastest of each niche";
+}
+
+TEST(MeasuredSchedulesTest, ATakenScheduleHasItsRows) {
   MeasuredSchedules measured(100, 1);
-  const Individual fast = Schedule(1, 1);
-  measured.Add(fast);
-  for (uint64_t i = 2; i <= 50; ++i) measured.Add(Schedule(i, i));
-  measured.Pack();
+  for (uint64_t i = 1; i <= 50; ++i) measured.Add(Schedule(i, i));
   const auto taken = measured.Take(1), slow = measured.Take(50);
   ASSERT_TRUE(taken && slow);
-  EXPECT_EQ(taken->rows, fast.rows);
+  EXPECT_EQ(*taken->rows, *Schedule(1, 1).rows);
   EXPECT_EQ(*slow->rows, *Schedule(50, 1).rows);
   EXPECT_FALSE(measured.Take(1).has_value());
   EXPECT_EQ(measured.count(), 48);

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/step.h"
+#include "search/policies/kept_allowance.h"
 #include "search/policies/models.h"
 #include "search/space/parameters.h"
 #include "search/space/round_report.h"
@@ -109,6 +110,8 @@ struct PolicyOptions {
   // Threads of a call to Propose or Observe. Results do not depend on their number. 0: one for each
   // CPU.
   int threads = 0;
+  // Bounds what all tasks keep together. Outlives the policy. Null: there is no bound.
+  KeptAllowance* allowance = nullptr;
   // Sketch rules that are tried before those of the target, if the policy takes rules. They are
   // asked when the policy is made. Null: there are none.
   BatchedRules* rules = nullptr;

@@ -60,6 +60,7 @@ std::unique_ptr<Policy> Make(const Task& task, Parameters parameters, uint64_t s
                              .min_own_results = options.min_own_results,
                              .one_of_many = options.one_of_many,
                              .threads = options.threads,
+                             .allowance = options.allowance,
                              .rules = options.rules};
   return std::make_unique<SketchPolicy>(task, std::move(parameters), seed, std::move(sketch));
 }
@@ -90,6 +91,7 @@ SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t see
       seed_(seed),
       options_(std::move(options)),
       sample_task_(SampleTask(task)),
+      share_(options_.allowance == nullptr ? KeptAllowance::Share() : options_.allowance->Take()),
       sketches_(GenerateSketches({task_, parameters_, options_.rules})),
       measured_(MostMeasured(parameters_), static_cast<int>(sketches_.size()) * kUnitKinds) {}
 
@@ -350,7 +352,7 @@ void SketchPolicy::ProposeTransferred(int n, const Workers& workers, Hashes& cho
 void SketchPolicy::Accept(const Individual& individual, int rank,
                           std::vector<Candidate>& candidates) {
   known_.insert(individual.hash);
-  in_flight_.emplace(individual.hash, individual);
+  in_flight_.emplace(individual.hash, packer_.Pack(individual));
   candidates.push_back({individual.steps, individual.hash, Describe(individual, task_.dag),
                         rank > 0 ? individual.score : kNoScore, rank});
 }
@@ -443,7 +445,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   if (n <= 0) return std::vector<Candidate>();
   if (task_.stop.stop_requested()) return Cancelled("stopped");
   Train();
-  measured_.Pack();
+  measured_.SetMost(share_.Of(MostMeasured(parameters_)));
   LearnBuilds();
   const costmodel::CostModel* ranker = Ranker();
   const Workers workers(task_, options_.features, options_.threads);
@@ -485,12 +487,14 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
       ++report_.proposed_near_elites;
     }
     ChooseByChance(std::min(by_chance, left()), drawn, chosen, candidates);
+    const size_t most_left_over =
+        share_.Of(static_cast<size_t>(parameters_.sample_init_population));
     // If the random share found too few, the next best candidates fill the round.
     for (size_t i = 0; i < ranked.size(); ++i) {
       if (chosen.contains(ranked[i].hash)) continue;
       if (left() > 0) {
         Accept(ranked[i], ranks[i], candidates);
-      } else if (static_cast<int>(reserve_.size()) < parameters_.sample_init_population) {
+      } else if (reserve_.size() < most_left_over) {
         reserve_.push_back(packer_.Pack(std::move(ranked[i])));
       }
     }
@@ -507,7 +511,10 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
 }
 
 costmodel::Sample SketchPolicy::SampleOf(const Individual& individual) const {
-  costmodel::Sample sample{individual.rows, sample_task_, individual.cost_s};
+  costmodel::Sample sample{.rows = individual.rows,
+                           .task = sample_task_,
+                           .cost_s = individual.cost_s,
+                           .id = individual.hash};
   const bool with_steps =
       options_.models.learned != nullptr && options_.models.learned->reads_steps();
   if (with_steps) sample.steps = schedule::PrintSteps(individual.steps);
@@ -531,7 +538,7 @@ void SketchPolicy::Correct(const Observation& observation) {
   if (!found) return;
   Individual individual = *std::move(found);
   individual.cost_s = CostOf(observation);
-  const auto untold = std::ranges::find(pending_, individual.rows, &costmodel::Sample::rows);
+  const auto untold = std::ranges::find(pending_, individual.hash, &costmodel::Sample::id);
   if (untold != pending_.end()) {
     untold->cost_s = individual.cost_s;
   } else {
@@ -549,7 +556,7 @@ void SketchPolicy::Observe(std::span<const Observation> observations) {
     known_.insert(o.candidate.hash);
     Individual individual;
     if (auto found = in_flight_.extract(o.candidate.hash); !found.empty()) {
-      individual = std::move(found.mapped());
+      individual = packer_.Unpack(found.mapped());
     } else {
       individual.steps = o.candidate.steps;
       individual.hash = o.candidate.hash;

@@ -31,6 +31,7 @@
 #include "search/evolution/evaluate.h"
 #include "search/evolution/individual.h"
 #include "search/policies/build_choice.h"
+#include "search/policies/kept_allowance.h"
 #include "search/policies/kept_schedules.h"
 #include "search/policies/policy.h"
 #include "search/space/parameters.h"
@@ -59,7 +60,8 @@ inline constexpr int kCpuResultsForHalfOfStates = 128, kCpuResultsForAllStates =
 // But it looks at no fewer than so many states of a generation for each candidate, if there are so
 // many.
 inline constexpr int kLeastStatesOfCandidate = 8;
-// So many measured schedules are kept as parents and neighbours, the fastest ones.
+// So many measured schedules are kept as parents and neighbours, the fastest ones, if the allowance
+// is enough for so many.
 inline constexpr int kMostMeasured = 512;
 // One in so many of the candidates that are chosen by score is chosen whatever its build costs.
 inline constexpr int kShareOfBest = 8;
@@ -69,8 +71,9 @@ struct SketchPolicyOptions {
   FeatureFn features;
   int min_own_results = 0;  // results before the learned model ranks
   bool one_of_many = false;
-  int threads = 0;                // 0: one for each CPU
-  BatchedRules* rules = nullptr;  // asked by the constructor
+  int threads = 0;                     // 0: one for each CPU
+  KeptAllowance* allowance = nullptr;  // null: each task keeps as many as are of use
+  BatchedRules* rules = nullptr;       // asked by the constructor
 };
 
 class SketchPolicy final : public Policy {
@@ -86,6 +89,8 @@ class SketchPolicy final : public Policy {
   const RoundReport& last_round() const override { return report_; }
 
   const std::vector<Sketch>& sketches() const { return sketches_; }
+  // Returns the number of schedules that are kept for later rounds.
+  size_t kept() const { return measured_.fastest().size() + reserve_.size(); }
 
  private:
   struct Transfer {
@@ -150,14 +155,15 @@ class SketchPolicy final : public Policy {
   const uint64_t seed_;
   const SketchPolicyOptions options_;
   const uint64_t sample_task_;
+  const KeptAllowance::Share share_;
   std::vector<Sketch> sketches_;
-  Hashes known_;                                        // proposed or observed
-  std::unordered_map<uint64_t, Individual> in_flight_;  // proposed, not observed
-  MeasuredSchedules measured_;                          // valid ones
-  std::unordered_map<uint64_t, int> measured_rows_;     // key: RowsHash
-  SchedulePacker packer_;                               // of reserve_
-  std::vector<KeptSchedule> reserve_;                   // ranked in earlier rounds, not proposed
-  std::vector<Transfer> transferred_;                   // from other tasks, not proposed
+  Hashes known_;                                          // proposed or observed
+  SchedulePacker packer_;                                 // of in_flight_ and reserve_
+  std::unordered_map<uint64_t, KeptSchedule> in_flight_;  // proposed, not observed
+  MeasuredSchedules measured_;                            // valid ones
+  std::unordered_map<uint64_t, int> measured_rows_;       // key: RowsHash
+  std::vector<KeptSchedule> reserve_;                     // ranked in earlier rounds, not proposed
+  std::vector<Transfer> transferred_;                     // from other tasks, not proposed
   // Hashes of other tasks' schedules that were suggested.
   Hashes suggested_;
   // Samples that the model has not learned yet.

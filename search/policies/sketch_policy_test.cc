@@ -271,6 +271,32 @@ TEST(SketchPolicy, ACorrectionChangesParentsAndModel) {
             1);
 }
 
+TEST(SketchPolicy, OneOfManyTasksKeepsItsShare) {
+  const Task task = MakeTask("conv2d_nhwc", "1,28,28,64,64,3,3,1,1");
+  Parameters parameters = SmallParameters();
+  parameters.sample_init_population = 256;
+  KeptAllowance allowance;
+  std::vector<KeptAllowance::Share> others;
+  SketchPolicyOptions options = Options(std::make_shared<AdditiveModel>());
+  options.allowance = &allowance;
+  SketchPolicy policy(task, parameters, 6, std::move(options));
+  std::vector<size_t> kept;
+  Hashes proposed;
+  for (int round = 0; round < 12; ++round) {
+    ASSERT_OK_AND_ASSIGN(const auto candidates, policy.Propose(16));
+    EXPECT_EQ(candidates.size(), 16u);
+    for (const Candidate& c : candidates) EXPECT_TRUE(proposed.insert(c.hash).second);
+    policy.Observe(Measure(candidates, 16 * round));
+    kept.push_back(policy.kept());
+    // The other tasks come after a few rounds.
+    while (round == 5 && others.size() < 4 * kTasksWithoutLess) others.push_back(allowance.Take());
+  }
+  EXPECT_GT(kept[5], 160u);
+  // A round adds results to the share of measured ones before the next one drops the slowest.
+  for (size_t round = 6; round < kept.size(); ++round)
+    EXPECT_LE(kept[round], 128u + 64u + 16u) << "round " << round;
+}
+
 TEST(SketchPolicy, ResultsDoNotDependOnTheNumberOfThreads) {
   for (const bool gpu : {false, true}) {
     const Task task = MakeTask("conv2d_nhwc", "1,14,14,16,16,3,3,1,1", gpu);

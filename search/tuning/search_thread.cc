@@ -1,6 +1,7 @@
 #include "search/tuning/search_thread.h"
 
 #include "base/clock.h"
+#include "base/process/freed_memory.h"
 
 namespace kiln::search {
 
@@ -73,6 +74,8 @@ void SearchThread::Run() {
     answer_ = std::move(answer);
     lock.unlock();
     done_();
+    // The thread of each job rests most of the time where many jobs take turns.
+    FlushThreadCache();
     lock.lock();
   }
 }
