@@ -106,10 +106,32 @@ class Finder {
     return std::nullopt;
   }
 
+  // Returns the nodes is_nan and where that alone read the value, if they choose a number where it
+  // is NaN.
+  std::optional<std::array<int, 2>> GuardOf(ValueId value) const {
+    const std::vector<int>& readers = graph_.readers(value);
+    if (graph_.is_output(value) || readers.size() != 2) return std::nullopt;
+    for (const int k : {0, 1}) {
+      const int asks = readers[static_cast<size_t>(k)],
+                chooses = readers[static_cast<size_t>(1 - k)];
+      const Node &is_nan = graph_.node(asks), &where = graph_.node(chooses);
+      const bool is_guard = is_nan.op->name == "is_nan" && where.op->name == "where" &&
+                            OnlyReader(is_nan.outputs[0]) == chooses &&
+                            where.inputs[0] == is_nan.outputs[0] &&
+                            IsNumber(graph_.value(where.inputs[1])) && where.inputs[2] == value;
+      if (is_guard) return std::array{asks, chooses};
+    }
+    return std::nullopt;
+  }
+
   // Returns the nodes from this value to the product that reads it, if all nodes before the product
   // are elementwise.
   std::optional<Nodes> ToProduct(ValueId value) const {
     Nodes nodes;
+    if (const auto guard = GuardOf(value)) {
+      nodes.assign(guard->begin(), guard->end());
+      value = graph_.node(nodes.back()).outputs[0];
+    }
     while (const std::optional<int> reader = OnlyReader(value)) {
       const Node& node = graph_.node(*reader);
       nodes.push_back(*reader);

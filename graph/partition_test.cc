@@ -317,6 +317,15 @@ TEST(PartitionTest, AttentionWhoseScoresOthersReadIsCutAsEver) {
       << "scores have two readers";
   EXPECT_FALSE(has_attention(Heads(scale, "w = softmax(x) {axis: 2}"))) << "not over the keys";
   EXPECT_FALSE(has_attention(Heads(scale, "w = relu(x)"))) << "no softmax";
+  const auto guarded = [&](std::string_view last) {
+    return Heads(scale, fmt::format("const zero: float16[] = [0.0]\nconst one: float16[] = [1.0]\n"
+                                    "a = softmax(x)\nn = is_nan(a)\n{}",
+                                    last));
+  };
+  EXPECT_TRUE(has_attention(guarded("w = where(n, zero, a)"))) << "weights that are NaN are 0";
+  EXPECT_FALSE(has_attention(guarded("w = where(n, one, a)")));
+  EXPECT_FALSE(has_attention(guarded("w = where(n, a, zero)")));
+  EXPECT_FALSE(has_attention(guarded("w = where(n, zero, x)"))) << "the choice is of other weights";
   EXPECT_FALSE(has_attention(Heads(scale, "a = softmax(x)\nw = relu(a)")))
       << "weights that do not add up to 1";
 }

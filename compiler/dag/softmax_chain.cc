@@ -30,6 +30,19 @@ Expr WithoutCasts(Expr e) {
   return e;
 }
 
+// Returns x of a choice between 0, where x is NaN, and x; null for another expression.
+Expr GuardedFromNaN(Expr e) {
+  if (e->op != Op::kSelect && e->op != Op::kIf) return nullptr;
+  const Expr condition = e->arg(0);
+  const bool is_other = condition->op == Op::kEq;  // x == x
+  if (!is_other && condition->op != Op::kNe) return nullptr;
+  const Expr zero = e->arg(is_other ? 2 : 1), x = e->arg(is_other ? 1 : 2);
+  const bool is_zero = zero->op == Op::kFloat && zero->float_value == 0;
+  const bool is_of_x =
+      condition->arg(0) == condition->arg(1) && WithoutCasts(condition->arg(0)) == WithoutCasts(x);
+  return is_zero && is_of_x ? x : nullptr;
+}
+
 class Finder {
  public:
   explicit Finder(const Dag& dag)
@@ -202,6 +215,12 @@ class Finder {
 
   // Uses that the sum over n of (P / L) * V is (sum over n of P * V) / L.
   Status FindTotalOfWeight() {
+    const Expr choice = WithoutCasts(chain_.weight), guarded = GuardedFromNaN(choice);
+    if (guarded != nullptr) {
+      chain_.value_term = Replaced(chain_.value_term, choice, guarded);
+      weight_factor_ = Replaced(weight_factor_, choice, guarded);
+      chain_.weight = Replaced(chain_.weight, choice, guarded);
+    }
     const Expr quotient = WithoutCasts(chain_.weight);
     if (quotient->op != Op::kDiv) return NotOne("its weights are not divided by their sum");
     total_ = quotient->arg(1);
@@ -217,7 +236,10 @@ class Finder {
     chain_.value_term = is_first ? pool().Mul(factor, other) : pool().Mul(other, factor);
     weight_factor_ = factor;
     // The result divides the sum of products by the total.
-    chain_.result = Replaced(chain_.result, weighted_, pool().Div(weighted_, total_));
+    Expr divided = pool().Div(weighted_, total_);
+    if (guarded != nullptr)
+      divided = pool().Select(pool().Lt(pool().Float(0), total_), divided, pool().Float(0));
+    chain_.result = Replaced(chain_.result, weighted_, divided);
     return OkStatus();
   }
 

@@ -54,7 +54,8 @@ struct SoftmaxChain {
   // The output as an expression of loads of O and L.
   ir::Expr result = nullptr;
   // True if the DAG divides weights by L before it multiplies them. `result` then divides O by L
-  // instead.
+  // instead. The DAG may put 0 in place of divided weights that are NaN. Then all weights of a row
+  // are NaN or none: L is not above 0, and `result` is 0.
   bool is_normalized_before = false;
 
   // Keys after row + *last_key, which is at least 0, have no weight: their logit is so low that its

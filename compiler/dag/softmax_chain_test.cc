@@ -101,6 +101,33 @@ TEST(SoftmaxChain, DividesByTheSumAfterwards) {
   EXPECT_EQ(chain.result->arg(0)->op, ir::Op::kDiv);
 }
 
+// PyTorch's exporter puts 0 in place of weights that are NaN: those of rows without any key.
+TEST(SoftmaxChain, WeightsThatAreNaNMayBeZero) {
+  const auto find = [](const std::string& weight) {
+    return Find(
+        Text{.weight = weight, .output = "out[b: 2, i: 6, d: 3] = float16(O[b, i, d])"}.Get());
+  };
+  constexpr std::string_view kQuotient = "P[b, i, n]/L[b, i]";
+  for (const char* form : {"float16(select({0} != {0}, 0.0, {0}))",
+                           "select(float16({0}) != float16({0}), float16(0.0), float16({0}))",
+                           "select({0} == {0}, float16({0}), float16(0.0))"}) {
+    SCOPED_TRACE(form);
+    ASSERT_OK_AND_ASSIGN(const SoftmaxChain chain,
+                         find(fmt::format(fmt::runtime(form), kQuotient)));
+    EXPECT_TRUE(chain.is_normalized_before);
+    EXPECT_EQ(chain.weight->arg(0), chain.exponential);
+    ASSERT_EQ(chain.result->arg(0)->op, ir::Op::kSelect);
+    EXPECT_EQ(chain.result->arg(0)->arg(0)->op, ir::Op::kLt);
+    EXPECT_EQ(chain.result->arg(0)->arg(1)->op, ir::Op::kDiv);
+  }
+  for (const char* form :
+       {"float16(select({0} != {0}, 1.0, {0}))", "float16(select({0} != 0.5, 0.0, {0}))",
+        "float16(select({0} != {0}, {0}, 0.0))", "float16(select({0} != {0}, 0.0, P[b, i, n]))"}) {
+    SCOPED_TRACE(form);
+    EXPECT_FALSE(find(fmt::format(fmt::runtime(form), kQuotient)).ok());
+  }
+}
+
 TEST(SoftmaxChain, TheSumOfValuesMayBeTheOutput) {
   ASSERT_OK_AND_ASSIGN(const SoftmaxChain chain,
                        Find(Text{.weight = "P[b, i, n]/L[b, i]", .output = ""}.Get()));

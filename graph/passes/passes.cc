@@ -10,6 +10,8 @@
 #include "graph/passes/fold_scales.h"
 #include "graph/passes/merge_equal.h"
 #include "graph/passes/merge_products.h"
+#include "graph/passes/reshapes_down.h"
+#include "graph/passes/row_norms.h"
 #include "graph/passes/simplify.h"
 #include "graph/passes/weights_along_sum.h"
 #include "graph/passes/winograd.h"
@@ -34,6 +36,8 @@ const std::vector<Pass>& AllPasses() {
       Always("dead-code", "leaves out what no output is made of", WithoutDeadCode),
       Always("fold-constants", "computes what is made of constants alone", FoldConstants),
       Always("simplify", "splits become slices; leaves out what does nothing", Simplify),
+      Always("row-norms", "normalisation over last axes is one node", RowNorms),
+      Always("reshapes-down", "reshapes of products go behind elementwise functions", ReshapesDown),
       {.name = "channels-last",
        .doc = "convolutions and pools with the channels last",
        .run = [](const Graph& graph, const PassOptions&) { return ChannelsLast(graph); },

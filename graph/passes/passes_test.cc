@@ -1,10 +1,12 @@
 #include "graph/passes/passes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/status_testing.h"
 #include "graph/channels.h"
 #include "graph/evaluate.h"
+#include "graph/partition.h"
 #include "graph/text_testing.h"
 #include "graph/verify.h"
 
@@ -55,6 +57,122 @@ y = relu(n)
 output y)");
   EXPECT_EQ(graph.num_nodes(), 3) << PrintGraph(graph);
   EXPECT_EQ(CountOf(graph, "add"), 1);
+}
+
+std::string Ops(const Graph& graph) {
+  std::vector<std::string> ops;
+  for (const Node& node : graph.nodes()) ops.push_back(node.op->name);
+  return fmt::format("{}", fmt::join(ops, " "));
+}
+
+// The forms that PyTorch exports, and others write by hand.
+TEST(PassesTest, NormalisationOverRowsIsOneNode) {
+  const auto ops = [](std::string_view nodes, std::string_view outputs = "y") {
+    return Ops(Passed(fmt::format(R"(
+input x: float32[2, 5, 8]
+const two: float32[] = [2]
+const one: float32[] = [1]
+const epsilon: float32[1] = [0.01]
+const scale: float32[8] = random(1, 0.5, 1)
+const shift: float32[1, 8] = random(2, -1, 1)
+const rows: float32[5, 8] = random(3, -1, 1)
+{}
+output {})",
+                                  nodes, outputs)));
+  };
+  constexpr std::string_view kMean =
+      "s = power(x, two)\nm = reduce_mean(s) {axes: [-1], keep_dims: 1}\n"
+      "e = add(m, epsilon)\n";
+  const auto of_mean = [&](std::string_view rest) { return ops(fmt::format("{}{}", kMean, rest)); };
+  EXPECT_EQ(of_mean("r = sqrt(e)\ni = reciprocal(r)\nn = mul(x, i)\ny = mul(scale, n)"),
+            "rms_norm");
+  EXPECT_EQ(of_mean("r = sqrt(e)\ny = div(x, r)"), "rms_norm");
+  EXPECT_EQ(of_mean("r = rsqrt(e)\ny = mul(r, x)"), "rms_norm");
+  EXPECT_EQ(of_mean("r = sqrt(e)\ni = div(one, r)\nn = mul(x, i)\ny = mul(n, rows)"),
+            "rms_norm mul")
+      << "the factor differs from row to row";
+  EXPECT_EQ(ops("s = square(x)\nm = reduce_mean(s) {axes: [2], keep_dims: 1}\ne = add(m, epsilon)\n"
+                "r = rsqrt(e)\ny = mul(x, r)"),
+            "rms_norm");
+  EXPECT_EQ(of_mean("r = sqrt(e)\ny = div(r, x)"), "power reduce_mean add sqrt div")
+      << "upside down";
+  EXPECT_EQ(of_mean("r = sqrt(m)\ny = div(x, r)"), "power reduce_mean sqrt div") << "no epsilon";
+  EXPECT_EQ(
+      ops("s = mul(x, x)\nm = reduce_mean(s) {axes: [1, 2], keep_dims: 1}\ne = add(epsilon, m)\n"
+          "r = sqrt(e)\nn = div(x, r)\ny = mul(n, rows)"),
+      "rms_norm");
+  EXPECT_EQ(ops("s = mul(x, x)\nm = reduce_mean(s) {axes: [1], keep_dims: 1}\ne = add(epsilon, m)\n"
+                "r = sqrt(e)\ny = div(x, r)"),
+            "mul reduce_mean add sqrt div")
+      << "not the last axis";
+  constexpr std::string_view kCentred =
+      "a = reduce_mean(x) {axes: [2], keep_dims: 1}\nd = sub(x, a)\ns = power(d, two)\n"
+      "m = reduce_mean(s) {axes: [2], keep_dims: 1}\ne = add(m, epsilon)\nr = sqrt(e)\n"
+      "n = div(d, r)\n";
+  EXPECT_EQ(ops(fmt::format("{}t = mul(n, scale)\ny = add(t, shift)", kCentred)), "layer_norm add")
+      << "the shift has an axis more";
+  EXPECT_EQ(ops(fmt::format("{}t = mul(n, scale)\ny = add(scale, t)", kCentred)), "layer_norm");
+  EXPECT_EQ(ops(fmt::format("{}y = add(n, scale)", kCentred)), "layer_norm add");
+  EXPECT_EQ(ops(fmt::format("{}y = add(d, n)", kCentred)), "reduce_mean sub layer_norm add");
+  EXPECT_EQ(ops(fmt::format("{}y = mul(n, scale)", kCentred), "y, n"), "layer_norm mul")
+      << "the quotient is an output";
+}
+
+// Products of networks that PyTorch exports have two axes, and what follows them has three.
+TEST(PassesTest, ReshapesGoBehindElementwiseFunctions) {
+  const Graph graph = Passed(R"(
+input x: float32[1, 6, 8]
+const w: float32[8, 12] = random(1, -1, 1)
+const v: float32[12, 8] = random(2, -1, 1)
+const b: float32[12] = random(3, -1, 1)
+const c: float32[1, 1, 8] = random(4, -1, 1)
+const half: float32[1, 1, 1] = [0.5]
+x2 = reshape(x) {shape: [6, 8]}
+p = matmul(x2, w)
+p3 = reshape(p) {shape: [1, 6, 12]}
+q = add(p3, b)
+h = mul(q, half)
+g = gelu(h)
+g2 = reshape(g) {shape: [6, 12]}
+r = matmul(g2, v)
+r3 = reshape(r) {shape: [1, 6, 8]}
+s = add(x, r3)
+y = add(s, c)
+output y)");
+  EXPECT_EQ(CountOf(graph, "reshape"), 2) << PrintGraph(graph);
+  const std::vector<KernelGroup> kernels = PartitionIntoKernels(graph, {});
+  const auto products = std::ranges::count_if(kernels, [&](const KernelGroup& group) {
+    return graph.node(group.anchor).op->name == "matmul";
+  });
+  EXPECT_EQ(products, 2);
+  for (const KernelGroup& group : kernels) {
+    const std::string& op = graph.node(group.anchor).op->name;
+    EXPECT_TRUE(op == "matmul" || op == "reshape") << "a kernel of " << op;
+  }
+}
+
+TEST(PassesTest, ReshapesStayWhereAFunctionCannotGoBeforeThem) {
+  const auto sums = [](std::string_view other, std::string_view outputs) {
+    const Graph graph = Passed(fmt::format(R"(
+input x: float32[6, 8]
+input z: float32{}
+const w: float32[8, 12] = random(1, -1, 1)
+p = matmul(x, w)
+r = reshape(p) {{shape: [2, 3, 12]}}
+y = add(r, z)
+output {})",
+                                           other, outputs));
+    for (const Node& node : graph.nodes())
+      if (node.op->name == "add") return graph.value(node.outputs[0]).type.rank();
+    return 0;
+  };
+  EXPECT_EQ(sums("[2, 3, 12]", "y"), 2);
+  EXPECT_EQ(sums("[1, 12]", "y"), 2);
+  EXPECT_EQ(sums("[]", "y"), 2);
+  EXPECT_EQ(sums("[3, 12]", "y"), 3) << "along an axis that the reshape makes";
+  EXPECT_EQ(sums("[2, 1, 12]", "y"), 3);
+  EXPECT_EQ(sums("[2, 3, 12]", "y, r"), 3) << "the reshape is an output";
+  EXPECT_EQ(sums("[4, 2, 3, 12]", "y"), 4) << "the result is larger";
 }
 
 // relu(x s + b) is relu(x + b / s) s, and s goes into the weights that read it.

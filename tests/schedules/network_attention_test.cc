@@ -33,16 +33,30 @@ using schedule::State;
 using testing::HasSubstr;
 using testing::Not;
 
-// Returns a network with two heads over rows that one product makes. `scores` are the nodes that
-// compute l, the input of the softmax, from the queries q and the keys k.
-std::string Heads(std::string_view type, std::string_view scores) {
+// The mask is m: a number for each key, or one for each row.
+constexpr std::string_view kOfKeys = "1, 1, 1, 40", kOfRows = "1, 1, 40, 1";
+constexpr std::string_view kSoftmax = "w = softmax(l)";
+
+struct Case {
+  std::string_view type;
+  // The nodes that compute l, the input of the softmax, from the queries q and the keys k.
+  std::string_view scores;
+  std::string_view mask = kOfKeys;
+  // The nodes that compute the weights w.
+  std::string_view weights = kSoftmax;
+};
+
+// Returns a network with two heads over rows that one product makes.
+std::string Heads(const Case& c) {
   return fmt::format(R"(
 input x: {0}[40, 32]
-input m: {0}[1, 1, 1, 40]
+input m: {0}[{2}]
 const weights: {0}[32, 96] = random(1, -0.5, 0.5)
 const bias: {0}[96] = random(2, -1, 1)
 const factor: {0}[] = [0.25]
 const eight: {0}[] = [8.0]
+const nought: {0}[] = [0.0]
+const lowest: {0}[] = [-inf]
 qkv1 = matmul(x, weights)
 qkv = add(qkv1, bias)
 q1 = slice(qkv) {{begin: [0, 0], extents: [40, 32]}}
@@ -55,14 +69,14 @@ v1 = slice(qkv) {{begin: [0, 64], extents: [40, 32]}}
 v2 = reshape(v1) {{shape: [1, 40, 2, 16]}}
 v = transpose(v2) {{axes: [0, 2, 1, 3]}}
 {1}
-w = softmax(l)
+{3}
 o = matmul(w, v)
 o1 = transpose(o) {{axes: [0, 2, 1, 3]}}
 o2 = reshape(o1) {{shape: [40, 32]}}
 const back: {0}[32, 8] = random(3, -1, 1)
 y = matmul(o2, back)
 output y)",
-                     type, scores);
+                     c.type, c.scores, c.mask, c.weights);
 }
 
 constexpr std::string_view kScores[] = {
@@ -71,9 +85,11 @@ constexpr std::string_view kScores[] = {
     "a = mul(q, factor)\nt = transpose(k) {axes: [0, 1, 3, 2]}\nl = matmul(a, t)",
 };
 
-struct Case {
-  std::string_view type, scores;
-};
+// About half of the rows have no key at all, and the guard of PyTorch's exporter.
+constexpr std::string_view kEmptyRows =
+    "s = matmul(q, k) {transpose_b: 1}\na = mul(s, factor)\nc = greater(m, nought)\n"
+    "l = where(c, a, lowest)";
+constexpr std::string_view kGuarded = "p = softmax(l)\nn = is_nan(p)\nw = where(n, nought, p)";
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
@@ -81,6 +97,9 @@ std::vector<Case> Cases() {
     for (const std::string_view type : {"float16", "float32"}) cases.push_back({type, scores});
   }
   cases.push_back({"bfloat16", kScores[0]});
+  cases.push_back({"float16", kScores[1], kOfKeys, kGuarded});
+  for (const std::string_view type : {"float16", "float32"})
+    cases.push_back({type, kEmptyRows, kOfRows, kGuarded});
   return cases;
 }
 
@@ -140,7 +159,7 @@ std::vector<ir::NDArray> EvaluateKernels(const graph::PreparedNetwork& prepared,
 
 TEST(NetworkAttention, TasksComputeWhatTheNetworkComputes) {
   for (const Case& c : Cases()) {
-    const std::string text = Heads(c.type, c.scores);
+    const std::string text = Heads(c);
     SCOPED_TRACE(text);
     const graph::Graph network = graph::ParsedGraph(text);
     std::vector<ir::NDArray> inputs;
@@ -183,7 +202,7 @@ std::vector<State> Samples(const Task& task, const Sketch& sketch, size_t count)
 
 TEST(NetworkAttention, SamplesOfTheOneKernelComputeWhatTheTaskComputes) {
   for (const Case& c : Cases()) {
-    const graph::PreparedNetwork prepared = Prepared(graph::ParsedGraph(Heads(c.type, c.scores)));
+    const graph::PreparedNetwork prepared = Prepared(graph::ParsedGraph(Heads(c)));
     const Task task = MakeTask(AttentionOf(prepared).dag);
     SCOPED_TRACE(dag::PrintDag(*task.dag));
     const Workload workload = MakeWorkload(std::string(c.type), task.dag, 3);
@@ -204,7 +223,7 @@ TEST(NetworkAttention, SamplesOfTheOneKernelComputeWhatTheTaskComputes) {
 // Schedules that compute the stages one by one compete with the single kernel.
 TEST(NetworkAttention, OtherSchedulesComputeWhatTheTaskComputes) {
   const graph::PreparedNetwork prepared =
-      Prepared(graph::ParsedGraph(Heads("float16", kScores[0])));
+      Prepared(graph::ParsedGraph(Heads({"float16", kScores[0]})));
   const Task task = MakeTask(AttentionOf(prepared).dag);
   const Workload workload = MakeWorkload("heads", task.dag, 3);
   ASSERT_OK_AND_ASSIGN(const auto policy, MakePolicy("sketch.random", task, 17));
