@@ -119,7 +119,27 @@ bool IsNetwork(std::string_view what) {
   return what.starts_with(kByName) || what.ends_with(".onnx") || what.ends_with(".graph");
 }
 
+bool IsNarrowed(const NetworkArguments& arguments) {
+  return !arguments.what.starts_with(kByName) && arguments.dtype != "float32";
+}
+
+StatusOr<graph::NarrowedNetwork> LoadNarrowed(const NetworkArguments& arguments) {
+  KILN_CHECK(IsNarrowed(arguments), "{} as {}", arguments.what, arguments.dtype);
+  NetworkArguments wide = arguments;
+  wide.dtype = "float32";
+  KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(wide));
+  StatusOr<ir::Type> type = ir::ParseType(arguments.dtype);
+  if (!type.ok()) return Annotate(type.status(), "--dtype");
+  StatusOr<graph::NarrowedNetwork> narrowed = graph::NarrowFloats(network, *type);
+  if (!narrowed.ok()) return Annotate(narrowed.status(), arguments.what);
+  return narrowed;
+}
+
 StatusOr<graph::Graph> LoadNetwork(const NetworkArguments& arguments) {
+  if (IsNarrowed(arguments)) {
+    KILN_ASSIGN_OR_RETURN(graph::NarrowedNetwork narrowed, LoadNarrowed(arguments));
+    return std::move(narrowed.graph);
+  }
   StatusOr<graph::Graph> network =
       arguments.what.starts_with(kByName) ? LoadByName(arguments) : LoadFile(arguments);
   // The ONNX importer's errors name the file already.

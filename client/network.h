@@ -12,6 +12,7 @@
 #include "compiler/dag/dag.h"
 #include "compiler/target/target.h"
 #include "graph/graph.h"
+#include "graph/passes/narrow_floats.h"
 #include "graph/passes/passes.h"
 #include "graph/tasks.h"
 
@@ -24,6 +25,8 @@ struct NetworkArguments {
   int64_t batch = 1;
   // "nhwc" or "nchw"; "": nhwc.
   std::string layout = {};
+  // A file stays as it is with "float32"; float16 and bfloat16 make its float32 narrow
+  // (graph/passes/narrow_floats.h).
   std::string dtype = "float32";
   // Number of tokens, for language models.
   int64_t sequence = 128;
@@ -36,8 +39,13 @@ struct NetworkArguments {
 // Returns whether the text is "network:NAME", or a file that ends in .onnx or .graph.
 bool IsNetwork(std::string_view what);
 
+// Returns whether the network is a file whose float32 is made narrow.
+bool IsNarrowed(const NetworkArguments& arguments);
+
 // Returns the network before any pass. Errors are for the user and name the file.
 StatusOr<graph::Graph> LoadNetwork(const NetworkArguments& arguments);
+// Returns a network that IsNarrowed, and what of it stays float32.
+StatusOr<graph::NarrowedNetwork> LoadNarrowed(const NetworkArguments& arguments);
 
 // The algorithms for the convolutions of a network.
 enum class Variants : uint8_t {

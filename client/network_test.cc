@@ -4,6 +4,7 @@
 #include "base/status_testing.h"
 #include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/text.h"
+#include "graph/text.h"
 
 namespace kiln::client {
 namespace {
@@ -52,6 +53,35 @@ TEST(NetworkTest, TasksWithAlternatives) {
               ShapeOf(*task.variants[1].dag, weights)[1]);
   }
   EXPECT_EQ(alternatives, 12);
+}
+
+// The tasks are those of the network that was made in float16, but for what stays float32.
+TEST(NetworkTest, AFileIsMadeNarrow) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = "network:bert-base"}));
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("network_test"));
+  const std::string path = folder.Join("bert.graph");
+  ASSERT_OK(WriteFile(path, graph::PrintGraph(network)));
+  const NetworkArguments arguments{.what = path, .dtype = "float16"};
+  ASSERT_OK_AND_ASSIGN(const graph::Graph narrow, LoadNetwork(arguments));
+  for (size_t i = 0; i < network.inputs().size(); ++i)
+    EXPECT_EQ(narrow.value(narrow.inputs()[i]).type, network.value(network.inputs()[i]).type);
+  EXPECT_EQ(narrow.value(narrow.outputs()[0]).type, network.value(network.outputs()[0]).type);
+  ASSERT_OK_AND_ASSIGN(const graph::Graph made,
+                       LoadNetwork({.what = "network:bert-base", .dtype = "float16"}));
+  ASSERT_OK_AND_ASSIGN(const auto of_made, TuneTasks(made, Cuda(), {}));
+  ASSERT_OK_AND_ASSIGN(const auto of_file, TuneTasks(narrow, Cuda(), {}));
+  ASSERT_EQ(of_file.size(), of_made.size());
+  int same = 0;
+  for (size_t i = 0; i < of_made.size(); ++i) {
+    same +=
+        dag::PrintDag(*of_made[i].variants[0].dag) == dag::PrintDag(*of_file[i].variants[0].dag);
+    EXPECT_EQ(of_file[i].weight, of_made[i].weight);
+  }
+  EXPECT_GE(same, static_cast<int>(of_made.size()) - 2) << "the first and the last one";
+  EXPECT_THAT(LoadNetwork({.what = path, .dtype = "float31"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("float31")));
+  EXPECT_THAT(LoadNetwork({.what = path, .dtype = "int8"}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected float16 or bfloat16")));
 }
 
 // Each of bert-base's twelve attentions is one task on GPUs. It is three tasks on CPUs, and if the

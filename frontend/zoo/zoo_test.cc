@@ -86,6 +86,7 @@ const std::vector<Expected>& AllExpected() {
         {"vgg-16", 138'357'544, image, classes},
         {"densenet-121", 7'978'856, image, classes},
         {"bert-base", 109'482'240, "ids: int64[1, 128]", "last_hidden_state: float32[1, 128, 768]"},
+        {"distilbert", 66'362'880, "ids: int64[1, 128]", "last_hidden_state: float32[1, 128, 768]"},
         {"gpt2-small-prefill", 124'439'808, "ids: int64[1, 128]", "logits: float32[1, 50257]"},
         {"gpt2-small-decode", 124'439'808, "ids: int64[1, 1]", "logits: float32[1, 50257]"},
         {"vit-b-16", 86'567'656, image, classes},

@@ -50,7 +50,7 @@ def residual(depth):
     return Network().eval()
 
 
-def bert_base(layers=12, features=768, heads=12, words=30522, positions=512):
+def bert_base(layers=12, features=768, heads=12, words=30522, positions=512, has_types=True):
     import torch
     nn = torch.nn
 
@@ -72,13 +72,48 @@ def bert_base(layers=12, features=768, heads=12, words=30522, positions=512):
         def __init__(self):
             super().__init__()
             self.words, self.positions, self.types = [nn.Embedding(n, features) for n in (words, positions, 2)]
+            self.has_types = has_types  # without them there is no pooled output either
             self.norm, self.pooler = nn.LayerNorm(features, 1e-12), nn.Linear(features, features)
             self.layers = nn.Sequential(*[Layer() for _ in range(layers)])
 
         def forward(self, ids):
-            x = self.words(ids) + self.positions.weight[: ids.shape[1]] + self.types.weight[0]
-            x = self.layers(self.norm(x))
+            x = self.words(ids) + self.positions.weight[: ids.shape[1]]
+            if not self.has_types:
+                return self.layers(self.norm(x))
+            x = self.layers(self.norm(x + self.types.weight[0]))
             return x, torch.tanh(self.pooler(x[:, 0]))
+
+    return Network().eval()
+
+
+def gpt2_small(layers=12, features=768, heads=12, words=50257, positions=1024):
+    """The logits of the next token."""
+    import torch
+    nn = torch.nn
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.projections, self.out = nn.Linear(features, 3 * features), nn.Linear(features, features)
+            self.up, self.down = nn.Linear(features, 4 * features), nn.Linear(4 * features, features)
+            self.norm1, self.norm2 = nn.LayerNorm(features), nn.LayerNorm(features)
+
+        def forward(self, x):
+            batch, tokens, _ = x.shape
+            parts = self.projections(self.norm1(x)).view(batch, tokens, 3, heads, -1).permute(2, 0, 3, 1, 4)
+            y = nn.functional.scaled_dot_product_attention(*parts.unbind(0), is_causal=True)
+            x = x + self.out(y.transpose(1, 2).reshape(batch, tokens, features))
+            return x + self.down(nn.functional.gelu(self.up(self.norm2(x)), approximate="tanh"))
+
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.positions = nn.Embedding(words, features), nn.Embedding(positions, features)
+            self.layers, self.norm = nn.Sequential(*[Layer() for _ in range(layers)]), nn.LayerNorm(features)
+
+        def forward(self, ids):
+            x = self.layers(self.words(ids) + self.positions.weight[: ids.shape[1]])
+            return self.norm(x[:, -1]) @ self.words.weight.T
 
     return Network().eval()
 
@@ -107,6 +142,8 @@ NETWORKS = {
     "squeezenet_v1.1": (lambda: of_torchvision("squeezenet1_1"), _IMAGE),
     "inception_v3": (lambda: of_torchvision("inception_v3", aux_logits=False, init_weights=True), (1, 3, 299, 299)),
     "bert-base": (bert_base, (1, 128)),
+    "distilbert": (lambda: bert_base(layers=6, has_types=False), (1, 128)),
+    "gpt2-small-prefill": (gpt2_small, (1, 128)),
     "vit-b-16": (lambda: of_torchvision("vit_b_16"), _IMAGE),
 }
 

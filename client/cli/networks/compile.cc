@@ -1,9 +1,11 @@
 // kiln compile makes a file that runs from a network, or one computation, and its records.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <cstdio>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -14,6 +16,7 @@
 #include "base/console/terminal.h"
 #include "base/text/counted.h"
 #include "base/text/units.h"
+#include "client/check/narrowed_network.h"
 #include "client/cli/command.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/default_records_flags.h"
@@ -25,6 +28,7 @@
 #include "client/cli/workload_flags.h"
 #include "client/compile/compile_network.h"
 #include "client/compile/compiled_form.h"
+#include "client/compile/network_arrays.h"
 #include "client/jobs/workload_source.h"
 #include "client/network.h"
 #include "client/view/json.h"
@@ -160,6 +164,27 @@ std::string KernelJson(const KernelCoverage& kernel) {
       kernel.expected_s, kernel.is_simple, JsonString(kernel.reused_from), kernel.takes_packed);
 }
 
+// Says what of a network was made narrow, and what that changes.
+Status PrintNarrowed(const NetworkArguments& arguments, const CompiledNetwork& compiled) {
+  KILN_ASSIGN_OR_RETURN(const graph::NarrowedNetwork narrowed, LoadNarrowed(arguments));
+  std::vector<std::string> wide;
+  for (const auto& [op, count] : narrowed.wide) wide.push_back(fmt::format("{} {}", count, op));
+  fmt::print("{}: {}; float32: {}\n", arguments.dtype, Counted(narrowed.narrow, "node"),
+             wide.empty() ? "none" : fmt::format("{}", fmt::join(wide, ", ")));
+  std::fflush(stdout);
+  NetworkArguments as_it_is = arguments;
+  as_it_is.dtype = "float32";
+  KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(as_it_is));
+  KILN_ASSIGN_OR_RETURN(const std::vector<ir::NDArray> inputs,
+                        RandomInputs(compiled.network, /*seed=*/1));
+  KILN_ASSIGN_OR_RETURN(const std::vector<Verdict> outputs,
+                        CompareWithWide(narrowed.graph, network, inputs));
+  for (const Verdict& output : outputs)
+    fmt::print("largest difference from float32, random inputs: {} {:.1e} of its largest value\n",
+               output.name, output.max_error);
+  return OkStatus();
+}
+
 StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session& session) {
   CompileOptions options;
   options.programs.strict = flags.strict;
@@ -218,7 +243,9 @@ Status Compile(const CompileFlags& flags, const Session& session) {
     return OkStatus();
   }
   if (flags.kernels) PrintKernels(compiled);
-  return PrintSummary(compiled, flags.defaults, flags.output, bytes);
+  KILN_RETURN_IF_ERROR(PrintSummary(compiled, flags.defaults, flags.output, bytes));
+  const bool is_narrowed = IsNetwork(flags.network.what) && IsNarrowed(flags.network);
+  return is_narrowed ? PrintNarrowed(flags.network, compiled) : OkStatus();
 }
 
 }  // namespace
@@ -239,7 +266,8 @@ Run AddCompile(CLI::App& compile, SessionFlags& session) {
       ->type_name("N,N,...");
   compile
       .add_option("--dtype", flags->network.dtype,
-                  "of network:NAME or an operator: type of its floats")
+                  "of network:NAME or an operator: type of its floats; of a model: float16 or "
+                  "bfloat16 where it has float32 and results allow it")
       ->capture_default_str();
   compile.add_option("--out-dtype", flags->arguments.out_dtype,
                      "of an operator: type of sums and results [as --dtype]");

@@ -138,7 +138,11 @@ Run AddTasks(CLI::App& tasks, SessionFlags& session) {
       ->required();
   AddNetworkArguments(tasks, flags->network);
   AddLayout(tasks, flags->network.layout);
-  tasks.add_option("--dtype", flags->network.dtype, "of network:NAME: type of its floats")
+  tasks
+      .add_option(
+          "--dtype", flags->network.dtype,
+          "of network:NAME: type of its floats; of a model: float16 or bfloat16 where it has "
+          "float32 and results allow it")
       ->capture_default_str();
   tasks.add_option("--target", flags->target, "the target: cuda or llvm [as for kiln tune]");
   tasks
