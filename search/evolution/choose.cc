@@ -21,7 +21,8 @@ class Chooser {
         taken_(ranked.size(), false) {}
 
   void TakeLeast() {
-    for (size_t i = 0; i < ranked_.size() && !full(); ++i) {
+    const int most = std::min(n_, quotas_.most_for_least);
+    for (size_t i = 0; i < ranked_.size() && count_ < most; ++i) {
       if (!ranked_[i].niche()) continue;
       const auto niche = static_cast<size_t>(*ranked_[i].niche());
       if (niche >= quotas_.least.size() || quotas_.least[niche] <= 0) continue;

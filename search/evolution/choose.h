@@ -1,6 +1,7 @@
 // Chooses the candidates of a round: the best ones, but only a few that are almost equal.
 #pragma once
 
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct DiversityQuotas {
   // Least number of candidates of each niche, as long as the niche has them. Otherwise a niche that
   // was lucky early would take all trials.
   std::vector<int> least = {};
+  // Largest number of candidates that these least numbers take together, the best first. A
+  // computation of several products has more niches than a round has candidates.
+  int most_for_least = std::numeric_limits<int>::max();
   // Largest number of candidates of each niche, as long as there are others.
   std::vector<int> most = {};
   // Number of measured programs that have the same rows, by RowsHash.

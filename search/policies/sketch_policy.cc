@@ -21,6 +21,11 @@
 namespace kiln::search {
 namespace {
 
+// Share of a round that niches get because they have few results. A product has more niches than a
+// round has candidates. With all of a round, a job of a hundred trials sees each niche a few times
+// and the best one not much more often (docs/experiments/search.md).
+constexpr double kShareForLeast = 0.125;
+
 // Returns the cost of a right program.
 std::optional<double> CostOf(const Observation& o) {
   if (!o.valid || !std::isfinite(o.cost_s) || o.cost_s <= 0) return std::nullopt;
@@ -224,7 +229,8 @@ DiversityQuotas SketchPolicy::QuotasOf(int n, std::span<const Individual> ranked
     ++kinds[*individual.sketch];
   }
   const int enough = parameters_.*SpaceOf(task_.target).sketch_judged_trials;
-  DiversityQuotas quotas{.same_rows = measured_rows_};
+  DiversityQuotas quotas{.most_for_least = static_cast<int>(std::ceil(n * kShareForLeast)),
+                         .same_rows = measured_rows_};
   for (size_t i = 0; i < niches; ++i) {
     const int others = std::max(1, kinds[i / kUnitKinds]);
     const int measured = measured_.count_of_niche(static_cast<int>(i));

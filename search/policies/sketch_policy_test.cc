@@ -798,6 +798,10 @@ TEST(ChooseDiverse, EachSketchGetsItsLeastAndRowsAreNotMeasuredOverAndOver) {
   };
   EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {.least = of_sketches({1, 1, 0, 2})}, report),
             (std::vector<int>{0, 1, 3, 9, 11}));
+  EXPECT_EQ(ChooseDiverse(ranked, 5, parameters,
+                          {.least = of_sketches({0, 1, 1, 1}), .most_for_least = 1}, report),
+            (std::vector<int>{0, 1, 3, 4, 9}))
+      << "one for all that have their least";
   EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {.most = of_sketches({2, 9, 0, 9})}, report),
             (std::vector<int>{0, 1, 2, 9, 11}))
       << "rather too many of sketch 0 than too few";
