@@ -133,6 +133,12 @@ bool ThreadsFit(const State& state, const target::HardwareParams& hardware) {
 }
 
 StatusOr<State> MendGpu(State state, const Task& task, Drop& why) {
+  if (!ProductsOfMatrixUnits(state).empty()) {
+    std::vector<StepPtr> padded = state.steps();
+    if (PadBrokenLines(state, padded)) {
+      KILN_ASSIGN_OR_RETURN(state, schedule::Replay(task.dag, padded, task.stop));
+    }
+  }
   KILN_ASSIGN_OR_RETURN(const State filled, lower::FillExtents(state, task.stop));
   const Status limits = CheckGpuLimits(filled, task.hardware, task.device.max_cluster_blocks);
   if (!limits.ok()) {

@@ -6,6 +6,7 @@
 
 #include "base/numbers/integers.h"
 #include "compiler/dag/access_analysis.h"
+#include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/sampling/buffering.h"
@@ -477,7 +478,16 @@ class ThreadBinder {
     KILN_RETURN_IF_ERROR(FillExtents());
     const schedule::FollowFusedSplitStep follow(s, 0, splits, kThreadLevel, true);
     KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, state_.steps()));
-    return FetchInVectors(s, follow, FetchWidths(state_, s, threads, hardware_.vector_unit_bytes));
+    std::vector<int64_t> widths = FetchWidths(state_, s, threads, hardware_.vector_unit_bytes);
+    // Units of four warps wait for nothing but their tiles, and the copy engine brings no tile that
+    // is fetched by elements of two bytes. A tile that is transposed is copied element by element.
+    const Stage& stage = state_.stage(s);
+    const bool keeps_rows = stage.layout.empty() ||
+                            stage.layout.back() == static_cast<int>(stage.op->axes().size()) - 1;
+    if (keeps_rows &&
+        ir::MatrixUnitScopeOf(state_.stage(reader).hints) == ir::MatrixUnitScope::kWarpgroup)
+      widths = {widths.back()};
+    return FetchInVectors(s, follow, widths);
   }
 
   // Fills the extents again if they are not known, as they depend on the loops that are bound to

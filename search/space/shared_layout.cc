@@ -73,7 +73,7 @@ std::optional<MatrixProduct> ProductOfColumns(const State& state, int s) {
 }
 
 // Are rows of columns longer than a line, and no whole ones? In parts of 64 or 32 bytes, as they would be
-// swizzled, the copy engine is slow.
+// swizzled, the copy engine is slow: it takes as long for a part as for a line.
 bool HasBrokenLines(const State& state, int s, const MatrixProduct& product) {
   const MatrixSplits splits = MatrixSplitsOf(state, state.attach(s).stage);
   if (splits.lengths.empty()) return false;
@@ -81,6 +81,11 @@ bool HasBrokenLines(const State& state, int s, const MatrixProduct& product) {
       ProductOfCounts(splits.lengths[product.TiledColumn(splits.lengths.size())]) *
       product.unit->factor.bytes();
   return bytes > schedule::kLineBytes && bytes % schedule::kLineBytes != 0;
+}
+
+// Rows of whole lines.
+Padding WholeLines(const State& state, int s) {
+  return {static_cast<int>(schedule::kLineBytes) / state.stage(s).op->type().bytes(), 0};
 }
 
 LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
@@ -174,9 +179,7 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
       std::vector<int> wanted = ColumnsBeforeDepth(*product);
       if (wanted != order) return StepsOf(s, std::move(wanted), paddings[0]);
     } else if (HasBrokenLines(state, s, *product)) {
-      const Padding whole_lines = {static_cast<int>(schedule::kLineBytes) / op.type().bytes(), 0};
-      return StepsOf(s, std::move(order),
-                     Chance(rng, parameters.pad_matrix_prob) ? whole_lines : paddings[0]);
+      return StepsOf(s, std::move(order), WholeLines(state, s));
     }
   }
   if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0) {
@@ -200,6 +203,24 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
                                 : is_varying       ? parameters.pad_varying_prob
                                                    : parameters.pad_prob);
   return StepsOf(s, std::move(order), paddings[pads ? 1 + UniformInt(rng, 2) : 0]);
+}
+
+bool PadBrokenLines(const State& state, std::vector<schedule::StepPtr>& steps) {
+  bool changed = false;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!IsLayout(steps, i)) continue;
+    // Layouts are given when all stages are made: the number is still the stage's.
+    const int s = steps[i]->stage();
+    if (s >= state.num_stages() || state.attach(s).kind != schedule::Attach::kIter) continue;
+    const std::optional<MatrixProduct> product = ProductOfColumns(state, s);
+    if (!product || IsReadAlongDepth(*product) || !HasBrokenLines(state, s, *product)) continue;
+    LayoutSteps padded =
+        StepsOf(s, schedule::As<LayoutStep>(*steps[i])->order, WholeLines(state, s));
+    if (padded[1]->Hash() == steps[i + 1]->Hash()) continue;
+    steps[i + 1] = std::move(padded[1]);
+    changed = true;
+  }
+  return changed;
 }
 
 bool SimplifyLayouts(const State& filled, std::vector<schedule::StepPtr>& steps) {

@@ -33,6 +33,11 @@ LayoutSteps RandomLayout(const schedule::State& state, int s, const Parameters& 
 // Every fetched stage gets a layout. Its loops must not have been split or fused.
 Status AnnotateLayouts(schedule::State& state, const Parameters& parameters, Rng& rng);
 
+// Pads tiles of columns that units of four warps read to whole lines, where their rows are longer
+// than a line and no whole ones: the number of columns may have changed since the layout was given.
+// Returns whether a step changed.
+bool PadBrokenLines(const schedule::State& state, std::vector<schedule::StepPtr>& steps);
+
 // Gives layouts that put every element where a simpler one does the simpler one's steps, so that
 // equal programs are equal schedules; takes hints away that change nothing or do not fit. The
 // extents of `filled`, the state of the steps, must be known. Returns whether a step changed.
