@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -176,9 +177,25 @@ class StoreVectorizer final : public NestVectorizer {
   const std::set<int32_t> sums_;
 };
 
+// The stages that read each buffer in shared memory.
+using Readers = std::map<int32_t, std::set<int32_t>>;
+
+void FindReaders(const Program& program, Stmt s, Readers& readers) {
+  if (s->kind == StmtKind::kStore) {
+    ir::Visit(s->value(), [&](ir::Expr e) {
+      if (e->op == ir::Op::kLoad &&
+          program.buffers[static_cast<size_t>(e->id)].scope == ir::Scope::kShared)
+        readers[e->id].insert(s->stage);
+    });
+  }
+  for (Stmt child : s->children()) FindReaders(program, child, readers);
+}
+
 class LoadVectorizer final : public NestVectorizer {
  public:
-  using NestVectorizer::NestVectorizer;
+  LoadVectorizer(Program& program, int64_t max_lanes) : NestVectorizer(program, max_lanes) {
+    for (const ir::Kernel& kernel : program.kernels) FindReaders(program, kernel.body, readers_);
+  }
 
  private:
   // Longer loops over elements that may turn out not to be consecutive only make the code longer.
@@ -196,7 +213,7 @@ class LoadVectorizer final : public NestVectorizer {
       ir::Visit(store->value(), [&](ir::Expr e) {
         if (e->op != ir::Op::kLoad) return;
         accumulates = accumulates || e->id == store->slot;
-        const bool is_in_place = IsInGlobalMemory(e) || IsUnpacked(store, e);
+        const bool is_in_place = IsInGlobalMemory(e) || IsKeptRow(e) || IsUnpacked(store, e);
         reads_row = reads_row || (is_in_place && ReadsRow(e, loop));
       });
       if (!accumulates) return false;
@@ -207,6 +224,13 @@ class LoadVectorizer final : public NestVectorizer {
   bool IsInGlobalMemory(ir::Expr load) const {
     const ir::Scope from = ScopeOf(load->id);
     return from == ir::Scope::kInput || from == ir::Scope::kWorkspace;
+  }
+
+  // Returns true if a row in shared memory is read that several stages read, as the reductions of
+  // log_softmax do. A tile of a product has one reader, and keeps its loops.
+  bool IsKeptRow(ir::Expr load) const {
+    const auto readers = readers_.find(load->id);
+    return readers != readers_.end() && readers->second.size() > 1;
   }
 
   // Is it a byte in shared memory of which threads compute a factor? Compilers read such bytes one
@@ -230,6 +254,8 @@ class LoadVectorizer final : public NestVectorizer {
     }
     return true;
   }
+
+  Readers readers_;
 };
 
 class Unroller {

@@ -9,6 +9,7 @@
 #include "compiler/lower/names.h"
 #include "compiler/lower/nest_builder.h"
 #include "compiler/lower/whole_tiles.h"
+#include "compiler/schedule/async_copy.h"
 
 namespace kiln::lower {
 
@@ -155,6 +156,24 @@ bool NestBuilder::IsOwn(const StageFrame& frame, int i) const {
   return owner.stage == frame.s && owner.loop == i;
 }
 
+namespace {
+
+// Makes asynchronous copies of the stores.
+ir::Stmt Asynchronously(ir::ExprPool& pool, ir::Stmt s) {
+  if (s->kind == ir::StmtKind::kStore)
+    return ir::MakeStore(pool, s->slot, s->stage, s->indices(), s->value(), /*is_async=*/true);
+  return ir::RewriteChildren(pool, s, [&](ir::Stmt child) { return Asynchronously(pool, child); });
+}
+
+// Returns true if a thread may copy all that the statement stores.
+bool IsCopyable(const ir::Program& program, ir::Stmt s) {
+  if (s->kind == ir::StmtKind::kStore) return ir::IsCopyable(program, s->value());
+  return std::ranges::all_of(s->children(),
+                             [&](ir::Stmt child) { return IsCopyable(program, child); });
+}
+
+}  // namespace
+
 ir::Stmt NestBuilder::EmitAttachedGroup(const std::vector<int>& group, bool repeated,
                                         ir::Stmt rest) {
   const bool of_cluster = std::any_of(group.begin(), group.end(),
@@ -170,6 +189,22 @@ ir::Stmt NestBuilder::EmitAttachedGroup(const std::vector<int>& group, bool repe
     if (!attachments_.IsShared(s)) {
       rest = EmitAttached(s, rest);
       synchronized = false;
+      continue;
+    }
+    // A row that reductions over threads read is copied, and does not go through registers.
+    const bool is_row =
+        state_.stage(s).asks_for_shared() && schedule::CanCopyAsync(state_, s) &&
+        std::ranges::any_of(group, [&](int other) {
+          return attachments_.ReducesOverThreads(other) && attachments_.Reads(other, s);
+        });
+    if (is_row) {
+      const ir::Stmt fetch = EmitStage(s);
+      const bool can = IsCopyable(program(), fetch);
+      const ir::Stmt all[] = {can ? Asynchronously(pool_, fetch) : fetch, ir::MakeCommit(pool_),
+                              ir::MakeBarrier(pool_, 0), rest};
+      rest = ir::MakeSeq(pool_, all);
+      for (int slot : tables_.SlotsOf(s)) rest = ir::MakeAlloc(pool_, slot, rest);
+      synchronized = true;
       continue;
     }
     // One barrier serves neighbours that do not read each other.

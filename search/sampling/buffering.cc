@@ -44,7 +44,7 @@ Status AnnotateBuffering(State& state, const Task& task, const Parameters& param
   std::set<int> readers, copying;
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.attach(s).kind != schedule::Attach::kIter || !state.stage(s).asks_for_shared() ||
-        IsCopied(state, s))
+        IsCopied(state, s) || IsKeptRow(state, s))
       continue;
     readers.insert(state.attach(s).stage);
     if (schedule::CanCopyAsync(state, s)) copying.insert(state.attach(s).stage);

@@ -102,7 +102,9 @@ class ThreadBinder {
                              : CopiedStageIn(state_, s) ? BindCopy(s)
                                                         : BindUntiled(s));
       } else if (stage.asks_for_shared()) {
-        KILN_RETURN_IF_ERROR(IsCopied(state_, s) ? BindCopiedFetch(s) : BindFetch(s));
+        KILN_RETURN_IF_ERROR(IsKeptRow(state_, s)  ? BindKeptRow(s)
+                             : IsCopied(state_, s) ? BindCopiedFetch(s)
+                                                   : BindFetch(s));
       }
     }
     return OkStatus();
@@ -266,6 +268,17 @@ class ThreadBinder {
     KILN_RETURN_IF_ERROR(
         FetchInVectors(s, follow, CopyWidths(state_, s, threads, hardware_.vector_unit_bytes)));
     return Bind(s, 0, Annotation::kUnroll);
+  }
+
+  // Lets the threads that reduce the row fetch it, in the widest vectors.
+  Status BindKeptRow(int s) {
+    const std::optional<RowThreads> of_row = ThreadsOfKeptRow(state_, s);
+    if (!of_row) return FailedPrecondition("stage {} has no threads that could fetch it", s);
+    KILN_RETURN_IF_ERROR(FillExtents());
+    const schedule::FollowFusedSplitStep follow(s, 0, {of_row->step}, of_row->level, true);
+    KILN_ASSIGN_OR_RETURN(const int64_t threads, FollowedLength(follow, state_.steps()));
+    return FetchInVectors(s, follow,
+                          {FetchWidths(state_, s, threads, hardware_.vector_unit_bytes).back()});
   }
 
   // Fuses the loops of tile level `level`, which begin at the loop of the same number.

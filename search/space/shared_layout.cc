@@ -139,7 +139,7 @@ std::vector<int> FetchedStages(const State& state) {
   for (int s = 0; s < state.num_stages(); ++s) {
     const schedule::Stage& stage = state.stage(s);
     if (state.attach(s).kind == schedule::Attach::kIter && stage.asks_for_shared() &&
-        stage.op->axes().size() >= 2)
+        stage.op->axes().size() >= 2 && !IsKeptRow(state, s))
       stages.push_back(s);
   }
   return stages;

@@ -17,7 +17,7 @@
 namespace kiln::search {
 
 // Stages in shared memory of two axes or more that are attached to the stage that reads them,
-// ascending.
+// ascending. Rows that reductions over threads read (IsKeptRow) are no such stages.
 std::vector<int> FetchedStages(const schedule::State& state);
 
 // The axes of a fetched stage that its reader's spatial loops move along: those that can be

@@ -97,6 +97,7 @@ std::vector<std::unique_ptr<SketchRule>> GpuSketchRules() {
   rules.push_back(TransposedFactorRule());
   rules.push_back(CacheReadRule());
   rules.push_back(CopyTileRule());
+  rules.push_back(KeptRowsRule());
   rules.push_back(SpecialComputeLocationRule());
   rules.push_back(AlwaysInlineRule());
   rules.push_back(SimplifyConstTensorRule());

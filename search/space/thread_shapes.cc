@@ -6,6 +6,7 @@
 #include "base/numbers/integers.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/steps/steps.h"
+#include "search/space/stage_view.h"
 #include "search/space/tiling.h"
 
 namespace kiln::search {
@@ -128,7 +129,7 @@ std::vector<int64_t> RandomFlatShape(int64_t extent, int64_t max_lanes,
 
 std::optional<int> CopiedStageIn(const State& state, int s) {
   if (state.attach(s).kind != Attach::kRoot || state.NumAttached(s) == 0 ||
-      HasReduceLoop(state.stage(s)))
+      HasReduceLoop(state.stage(s)) || HasCrossThreadReduction(state, s))
     return std::nullopt;
   for (int f = 0; f < s; ++f) {
     if (state.attach(f).kind == Attach::kIter && state.attach(f).stage == s &&
@@ -172,6 +173,28 @@ std::vector<int64_t> RandomCopyTile(std::span<const int64_t> extents,
   cover(PickFrom(rng, std::span(kRuns)), axes.rbegin(), axes.rend());
   cover(PickFrom(rng, std::span(kRuns)), source_order.rbegin(), source_order.rend());
   return tile;
+}
+
+bool IsKeptRow(const State& state, int s) {
+  const Attach& at = state.attach(s);
+  return at.kind == Attach::kIter && state.stage(s).asks_for_shared() &&
+         state.attach(at.stage).kind == Attach::kRoot && !HasReduceLoop(state.stage(at.stage)) &&
+         HasCrossThreadReduction(state, at.stage);
+}
+
+std::optional<RowThreads> ThreadsOfKeptRow(const State& state, int s) {
+  const Attach& at = state.attach(s);
+  std::vector<int> stages = state.AttachedTo(at.stage, at.loop);
+  stages.push_back(at.stage);
+  for (const int stage : stages) {
+    for (const int step : SplitStepsOf(state, stage)) {
+      const std::vector<LengthRole> roles = LengthRoles(state.steps(), static_cast<size_t>(step));
+      const auto threads = std::ranges::find(roles, LengthRole::kThreads);
+      if (threads != roles.end())
+        return RowThreads{step, static_cast<int>(threads - roles.begin())};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace kiln::search

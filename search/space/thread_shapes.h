@@ -65,4 +65,16 @@ std::vector<std::optional<int>> SourceOrder(const dag::Operator& op, ir::Expr lo
 std::vector<int64_t> RandomCopyTile(std::span<const int64_t> extents,
                                     std::span<const std::optional<int>> source_order, Rng& rng);
 
+// ---- long rows in shared memory (sketch_rules/kept_rows.cc)
+
+// Returns true if stage s is a row in shared memory that reductions over threads read.
+bool IsKeptRow(const schedule::State& state, int s);
+
+// The threads that share out a row: a split step, and the number of the length that has the threads.
+struct RowThreads {
+  int step = 0, level = 0;
+};
+// Returns the threads of the block in which kept row s is.
+std::optional<RowThreads> ThreadsOfKeptRow(const schedule::State& state, int s);
+
 }  // namespace kiln::search

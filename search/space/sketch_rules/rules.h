@@ -39,6 +39,9 @@ inline constexpr int kMostRowParts = 1024;  // of a few long rows, each a block'
 // copy.cc: a tile in shared memory for what is read along another axis than it is stored along.
 SketchRulePtr CopyTileRule();  // GPU
 
+// kept_rows.cc: a long row in shared memory that its reductions and their reader read.
+SketchRulePtr KeptRowsRule();  // GPU
+
 // merged_rows.cc: rows of several axes that are one axis to matrix units.
 SketchRulePtr MergedRowsRule();  // GPU
 
