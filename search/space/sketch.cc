@@ -95,6 +95,7 @@ std::vector<std::unique_ptr<SketchRule>> GpuSketchRules() {
   rules.push_back(JoinedSumsRule());
   rules.push_back(UnpackedFactorRule());
   rules.push_back(TransposedFactorRule());
+  rules.push_back(ChosenRowsRule());
   rules.push_back(CacheReadRule());
   rules.push_back(CopyTileRule());
   rules.push_back(KeptRowsRule());

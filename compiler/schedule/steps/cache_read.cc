@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "compiler/ir/traverse.h"
+#include "compiler/schedule/steps/chosen_copy.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/insertion.h"
 #include "compiler/schedule/steps/legality.h"
@@ -140,6 +141,21 @@ StatusOr<StepPtr> CacheReadStep::Parse(StepReader& reader) {
                                     std::move(order));
 }
 
+namespace {
+
+// Returns true if the step copies the elements that an index chooses (chosen_copy.h).
+bool IsOfChosen(const CacheReadStep& step) {
+  return step.scope == kChosenScope && !step.order.empty();
+}
+
+Status CheckChosen(const State& state, const CacheReadStep& step) {
+  if (step.readers.size() != 1)
+    return InvalidArgument("{} readers are listed, expected one", step.readers.size());
+  return CheckUntouched(state, step.readers[0]);
+}
+
+}  // namespace
+
 Status CacheReadStep::ApplyTo(State& state) const {
   const dag::Dag& dag = *state.dag();
   const dag::Operator& producer = dag.op(stage_id);
@@ -151,7 +167,8 @@ Status CacheReadStep::ApplyTo(State& state) const {
   }
   KILN_RETURN_IF_ERROR(CheckReaders(state, stage_id, readers));
   const size_t dimensions = producer.shape().size();
-  KILN_RETURN_IF_ERROR(CheckOrder(order, dimensions));
+  const bool is_of_chosen = IsOfChosen(*this);
+  KILN_RETURN_IF_ERROR(is_of_chosen ? CheckChosen(state, *this) : CheckOrder(order, dimensions));
 
   const int position = stage_id + 1;
   dag::EditKey key = BeginKey(EditKind::kCacheRead, stage_id);
@@ -159,7 +176,8 @@ Status CacheReadStep::ApplyTo(State& state) const {
   AddToKey(readers, key);
   AddToKey(order, key);
   KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, MakeOnce(dag, std::move(key), [&] {
-                          return WithCopy(dag, *this, OrderOf(*this, dimensions));
+                          return is_of_chosen ? WithChosenCopy(dag, stage_id, readers[0])
+                                              : WithCopy(dag, *this, OrderOf(*this, dimensions));
                         }));
   for (size_t i = 0; i < readers.size() && !order.empty(); ++i)
     state.MutableStage(readers[i]).op = changed->node(readers[i] + 1).op;

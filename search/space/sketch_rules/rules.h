@@ -52,6 +52,9 @@ SketchRulePtr JoinedSumsRule();  // GPU
 // transposed_factor.cc: a kernel that transposes a factor as matrix units read it.
 SketchRulePtr TransposedFactorRule();  // GPU
 
+// chosen_rows.cc: a kernel that copies the rows of a product that an index chooses.
+SketchRulePtr ChosenRowsRule();  // GPU
+
 // unpacked_factor.cc: a factor that is computed from fewer bytes where the product reads it.
 SketchRulePtr UnpackedFactorRule();  // GPU
 
