@@ -38,10 +38,35 @@ constexpr double kL2Bytes = 1 << 20, kL3Bytes = 32 << 20;
 // its barriers is left. The figures come from 1,200 kernels of matrix units that were measured on
 // an H200 (docs/cost-models.md).
 constexpr double kBulkL2Rate = 8, kBulkRate = 3, kBulkLatency = 0.05;
-// From this value of the column async on, tiles come in bulk.
-constexpr double kBulkCopies = 2;
+// From this value of the column async on, tiles come in bulk. The values of an online softmax by
+// units of four warps are higher by a number.
+constexpr double kBulkCopies = 2, kOnline = 4;
+bool IsOnline(double async) { return async > kOnline; }
+bool IsBulk(double async) { return (IsOnline(async) ? async - kOnline : async) >= kBulkCopies; }
 // Wavefronts of a warp's request to shared memory with 16 bytes for each thread.
 constexpr double kCopyWavefronts = 4;
+
+// An online softmax by units of four warps. The figures come from 91 kernels of five attentions
+// that were measured on an H200 (docs/experiments/matrix-units.md).
+//
+// Cycles from the first instruction of a block to its first product, and from the last product to
+// the stored result. Other blocks of the multiprocessor hide them.
+constexpr double kOnlineStart = 6000;
+// Cycles of a group of four warps for the exponential of each thread, beside the products of the
+// other groups. All groups together take four times as many at most.
+constexpr double kOnlineExponential = 2;
+// Cycles for which a group waits at each tile that comes in bulk: a lone one of its block, and one
+// of several that take turns. The latter take this share of the instructions' time, because one
+// multiplies while another one computes.
+constexpr double kOnlineWait = 140, kTurnWait = 200, kTurnShare = 0.93;
+// A group that has a multiprocessor to itself takes so much longer, because nothing is multiplied
+// while it computes exponentials.
+constexpr double kLoneGroup = 1.3;
+// Asynchronous copies of threads reach this multiple of the rate of other loads from the L2 cache.
+constexpr double kOnlineL2Rate = 2.6;
+// If rows see less than this share of the keys, a mask hides the others, and blocks have different
+// numbers of tiles. The longest blocks come first.
+constexpr double kMaskedShare = 0.75;
 
 // Reads values by name, and undoes the scaling of the columns.
 class Row {
@@ -90,12 +115,42 @@ AnalyticModel::BulkCopies AnalyticModel::BulkCopiesOf(const FloatMatrix& rows, i
   BulkCopies copies;
   for (int r = begin; r < end; ++r) {
     const Row row(rows.row(r), column_);
-    if (row.raw(k_row_async) < kBulkCopies) continue;
+    if (!IsBulk(row.raw(k_row_async))) continue;
     copies.bytes += row[k_row_global_read_bytes];
     copies.instructions += row[k_row_thread_instructions];
     copies.accesses += row[k_row_thread_accesses];
   }
   return copies;
+}
+
+struct AnalyticModel::OnlineWork {
+  double blocks = 0, cores = 1, resident = 1;
+  double groups = 1;  // groups of four warps in a block
+  // Work of a thread.
+  double instructions = 0, special = 0, barriers = 0;
+  // The share of all tiles that an average block visits.
+  double seen = 1;
+  double bulk_bytes = 0, other_bytes = 0;
+};
+
+double AnalyticModel::OnlineCycles(const OnlineWork& work) const {
+  const device::Calibration& d = device_;
+  const bool is_masked = work.seen < kMaskedShare, is_bulk = work.bulk_bytes > 0;
+  // All groups meet at the barriers of copies by threads.
+  const bool is_one = work.groups <= 1;
+  const double of_threads = is_one ? d.barrier_latency : d.barrier_latency + d.stage_latency;
+  const double wait = !is_bulk ? of_threads : is_one ? kOnlineWait : kTurnWait;
+  const double share = is_bulk && !is_one ? kTurnShare : 1;
+  const double of_group = work.instructions * d.issue_cycles * share +
+                          work.special * kOnlineExponential + work.barriers * work.seen * wait;
+  const double all = is_masked ? work.blocks / work.cores : std::ceil(work.blocks / work.cores);
+  const double together = std::clamp(all, 1.0, work.resident);
+  const double alone = work.groups * of_group * (is_one ? kLoneGroup : 1);
+  const double of_block = std::ceil(together) * work.groups <= 1 ? alone : work.groups * of_group;
+  const double longest = alone / (is_masked ? work.seen : 1) + kOnlineStart;
+  const double from_l2 = work.bulk_bytes / kBulkL2Rate + work.other_bytes / kOnlineL2Rate;
+  const double starts = std::ceil(all) / together * kOnlineStart;
+  return std::max({all * of_block + starts, longest, from_l2 / d.l2_bytes_per_cycle});
 }
 
 void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
@@ -122,9 +177,14 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
                                  bulk.bytes / (blocks * std::max(1.0, kernel[k_kernel_threads])));
   const double latency = bulk.bytes > 0 ? kBulkLatency : 1;
   double sums = 0;  // time of dependent sums
+  double seen = 0, of_all = 0;
+  bool is_online = false;
   for (int r = begin; r < end; ++r) {
     const Row row(rows.row(r), column_);
+    is_online |= IsOnline(row.raw(k_row_async));
     if (row[k_row_reduce_len] <= 1) continue;
+    seen += row[k_row_thread_instructions];
+    of_all += row[k_row_thread_instructions] / std::max(1e-3, row.raw(k_row_work));
     const double runs = row[k_row_thread_trips] * row.raw(k_row_work);
     sums += runs * d.fma_latency / std::max(1.0, row[k_row_chains]);
   }
@@ -158,6 +218,19 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   cycles = std::max(
       cycles, (without(kernel[k_kernel_global_bytes], bulk.bytes) + bulk.bytes / kBulkL2Rate) /
                   d.l2_bytes_per_cycle);
+  if (is_online) {
+    // The columns are in single precision.
+    cycles = OnlineCycles({.blocks = std::round(blocks),
+                           .cores = std::round(cores),
+                           .resident = std::round(resident),
+                           .groups = std::round(kernel[k_kernel_threads]) / 128,
+                           .instructions = instructions,
+                           .special = kernel[k_kernel_thread_special],
+                           .barriers = kernel[k_kernel_barriers],
+                           .seen = of_all > 0 ? seen / of_all : 1,
+                           .bulk_bytes = bulk.bytes,
+                           .other_bytes = without(kernel[k_kernel_global_bytes], bulk.bytes)});
+  }
   const double time = cycles / d.clock_hz + d.launch_s;
 
   // Shares the time out to the rows.

@@ -48,6 +48,9 @@ class AnalyticModel final : public CostModel {
 
   struct BulkCopies;
   BulkCopies BulkCopiesOf(const FloatMatrix& rows, int begin, int end) const;
+  struct OnlineWork;
+  // Returns the cycles of an online softmax by units of four warps.
+  double OnlineCycles(const OnlineWork& work) const;
   // Estimates the seconds of each row of one kernel.
   void GpuKernel(const FloatMatrix& rows, int begin, int end, std::span<double> seconds) const;
   void CpuKernel(const FloatMatrix& rows, int begin, int end, std::span<double> seconds) const;

@@ -154,6 +154,32 @@ TEST_F(AnalyticModelTest, BulkCopiesCostLess) {
   EXPECT_GT(Score(with_copies(1)) / Score(with_copies(2)), 1.02);
 }
 
+// An online softmax by units of four warps: copies have values of their own.
+TEST_F(AnalyticModelTest, GroupsOfWarpsMultiplyInTurn) {
+  const auto seconds = [&](double groups, double resident, double async, double work = 1) {
+    Values kernel = kGpu;
+    kernel["kernel_threads"] = 128 * groups;
+    kernel["kernel_blocks"] = kernel["kernel_parallel_tasks"] = 132 * 8 / groups;
+    kernel["kernel_blocks_per_core"] = resident;
+    kernel["row_work"] = work;
+    FloatMatrix rows = Program(kernel);
+    AddRow(rows, {{"is_gpu", 1},
+                  {"row_work", 1},
+                  {"row_async", async},
+                  {"row_reduce_len", 1},
+                  {"row_global_read_bytes", 5e6}});
+    return -Score(rows);
+  };
+  constexpr double kThreadsCopy = 5, kBulk = 6;
+  // A second group multiplies while the first one computes exponentials, in its block or another.
+  EXPECT_GT(seconds(1, 1, kBulk) / seconds(2, 1, kBulk), 1.2);
+  EXPECT_GT(seconds(1, 1, kBulk) / seconds(1, 2, kBulk), 1.2);
+  // Groups that copy meet at barriers.
+  EXPECT_GT(seconds(2, 1, kThreadsCopy) / seconds(2, 1, kBulk), 1.01);
+  // Under a mask the longest of few blocks takes twice as long as the average one.
+  EXPECT_GT(seconds(8, 1, kBulk, 0.5) / seconds(8, 1, kBulk), 1.7);
+}
+
 // A warp has one of four schedulers, however few other warps there are.
 TEST_F(AnalyticModelTest, LoneWarpsTakeTheirTime) {
   Values lone = kGpu;

@@ -31,6 +31,7 @@ class Collector {
 
   void Run() {
     FindWriters(record_.kernel.body);
+    if (record_.is_in_warps) record_.held = lower::FindWarpRegisters(program_, record_.kernel);
     record_.stores.reserve(num_stores_);
     Walk(record_.kernel.body);
   }
@@ -49,6 +50,7 @@ class Collector {
       record_.loops.emplace_back();
       record_.loops.back().loop = {s->var, s->extent, s->loop_kind};
     }
+    if (s->kind == StmtKind::kBarrier && s->is_of_warp) record_.is_in_warps = true;
     if (s->kind == StmtKind::kBarrier && !s->is_of_warp) {
       for (int loop : loop_ids_) record_.loops[static_cast<size_t>(loop)].has_barrier = true;
     }
@@ -61,7 +63,7 @@ class Collector {
   void Walk(Stmt s) {
     switch (s->kind) {
       case StmtKind::kFor:
-        nest_.loops.push_back({s->var, s->extent, s->loop_kind});
+        nest_.loops.push_back({s->var, s->extent, KindOf(s, record_.loops[next_loop_])});
         loop_ids_.push_back(next_loop_++);
         Walk(s->body());
         nest_.loops.pop_back();
@@ -91,6 +93,12 @@ class Collector {
         AddStore(s);
         return;
     }
+  }
+
+  LoopKind KindOf(Stmt loop, const LoopFeatures& features) const {
+    const bool is_unrolled =
+        record_.is_in_warps && loop->loop_kind == LoopKind::kSerial && !features.has_barrier;
+    return is_unrolled ? LoopKind::kUnrolled : loop->loop_kind;
   }
 
   // On a GPU the values of a reduction, as two sums, load what they have in common once.
@@ -135,11 +143,21 @@ class Collector {
     KernelTotals& totals = record_.totals;
     allocated_.emplace_back(slot, nest_.depth());
     const auto bytes = static_cast<double>(buffer.bytes());
-    if (buffer.scope == Scope::kShared) totals.shared_bytes += std::ceil(bytes / 16) * 16;
+    const Scope scope = record_.ScopeOf(slot);
+    if (scope == Scope::kShared) totals.shared_bytes += std::ceil(bytes / 16) * 16;
     if (buffer.scope == Scope::kCluster) {
       totals.shared_bytes += std::ceil(bytes / static_cast<double>(buffer.shape[0]) / 16) * 16;
     }
-    if (buffer.scope == Scope::kLocal) totals.registers += std::ceil(bytes / 4);
+    if (scope == Scope::kLocal) totals.registers += RegistersOf(slot, bytes);
+  }
+
+  // Returns the registers of a thread that hold the buffer.
+  double RegistersOf(int32_t slot, double bytes) const {
+    if (const auto pairs = record_.held.pairs.find(slot); pairs != record_.held.pairs.end())
+      return static_cast<double>(pairs->second.registers);
+    if (const auto rows = record_.held.rows.find(slot); rows != record_.held.rows.end())
+      return static_cast<double>(rows->second.registers);
+    return std::ceil(bytes / 4);
   }
 
   // Returns the loops around the buffer's allocation. 0: the buffer exists before the kernel.
@@ -254,7 +272,10 @@ class Collector {
 
   // Returns the innermost loop around the store in which another statement writes the buffer.
   int RewrittenInLoop(int32_t slot, Stmt store) {
+    const bool is_read_anew = record_.is_in_warps && record_.ScopeOf(slot) == Scope::kShared;
     for (int d = nest_.depth(); d-- > 0;) {
+      // No value of shared memory stays in a register across a barrier.
+      if (is_read_anew && LoopAround(d).has_barrier && !IsBound(nest_.loops[d].kind)) return d;
       for (const BufferUse& use : LoopAround(d).uses) {
         if (use.slot == slot && use.writers > (slot == store->slot ? 1 : 0)) return d;
       }

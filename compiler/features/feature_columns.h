@@ -123,7 +123,8 @@ inline constexpr int kNumCurve = 10;
 //   register_buffering   raw: 0, 1, 2: the register double buffering of operands
 //                    (Hint::kRegisterBuffering)
 //   async            raw: 1 for an asynchronous copy to shared memory, 1 + Hint::kBulkCopies if a
-//                    product in the program has that hint
+//                    product in the program has that hint; 4 more in an online softmax by units
+//                    of four warps
 //   register_bytes   bytes of operands and results of the body
 //   register_share   raw: register_bytes as a share of a CPU's registers
 //   miss_*           bytes from beyond a cache of this size

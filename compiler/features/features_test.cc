@@ -11,9 +11,12 @@
 #include <vector>
 
 #include "base/status_testing.h"
+#include "compiler/dag/ops/registry.h"
 #include "compiler/features/feature_columns.h"
 #include "compiler/features/row_stages.h"
 #include "compiler/ir/program_text.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/step.h"
 
 namespace kiln::features {
 namespace {
@@ -195,6 +198,48 @@ program(A: input float16[64, 64], C: output float32[64]) {{
   EXPECT_COLUMN(warpgroup, sum, "row_thread_accesses", reads / 16 * 0.84 / 16);
   EXPECT_COLUMN(scalar, sum, "float_otherfunc", 2 * 64 * 64);
   EXPECT_EQ(matrix.Raw(sum, "float_otherfunc"), 0);
+}
+
+// Returns the text of an attention of 2 x 512 queries and keys of 64 elements.
+std::string OnlineSoftmax(std::string_view tile, int bulk) {
+  const auto dag = dag::BuildOp("attention", "2,512,64", {.dtype = ir::kFloat16});
+  KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
+  const int last = (*dag)->size() - 1;
+  const auto steps = schedule::ParseSteps(
+      fmt::format(R"([["OS", {}, {}], ["PR", {}, 0, "bulk_copies${}"]])", last, tile, last, bulk));
+  KILN_CHECK(steps.ok(), "{}", Message(steps.status()));
+  const auto state = schedule::Replay(*dag, *steps);
+  KILN_CHECK(state.ok(), "{}", Message(state.status()));
+  const auto program = lower::Lower(*state, {.gpu = true});
+  KILN_CHECK(program.ok(), "{}", Message(program.status()));
+  return ir::ProgramText(*program);
+}
+
+// Registers hold the values that threads of a warp exchange. Their loops are unrolled.
+TEST(Features, AnOnlineSoftmaxIsInRegisters) {
+  const Rows threads_copy(OnlineSoftmax("16, 128, 8, 2, 2", 0), "cuda -arch=sm_90"),
+      bulk(OnlineSoftmax("16, 128, 8, 2, 2", 1), "cuda -arch=sm_90"),
+      one_group(OnlineSoftmax("16, 128, 4, 2, 2", 1), "cuda -arch=sm_90");
+  // Tiles of 128 queries, and of 128 keys and values in two buffers.
+  constexpr double kTile = 128 * 64 * 2;
+  EXPECT_COLUMN(bulk, 0, "kernel_shared_bytes", 5 * kTile);
+  EXPECT_COLUMN(one_group, 0, "kernel_shared_bytes", 4.5 * kTile);
+  // 64 scores, 32 sums, 32 weights; highest scores, totals and others of two rows each.
+  EXPECT_COLUMN(bulk, 0, "kernel_registers", 64 + 32 + 32 + 12 + 24);
+  EXPECT_COLUMN(one_group, 0, "kernel_registers", 64 + 32 + 32 + 12 + 40);
+  EXPECT_COLUMN(bulk, 0, "kernel_register_limit", 240);
+  EXPECT_COLUMN(bulk, 0, "kernel_blocks_per_core", 1);
+  EXPECT_COLUMN(one_group, 0, "kernel_blocks_per_core", 2);
+  std::set<float> ways, ways_of_bulk;
+  double most_chains = 0;
+  for (int r = 0; r < bulk.size(); ++r) {
+    ways.insert(threads_copy.Raw(r, "row_async"));
+    ways_of_bulk.insert(bulk.Raw(r, "row_async"));
+    most_chains = std::max(most_chains, bulk.Value(r, "row_chains"));
+  }
+  EXPECT_EQ(ways, (std::set<float>{0, 5}));
+  EXPECT_EQ(ways_of_bulk, (std::set<float>{0, 6}));
+  EXPECT_NEAR(most_chains, 64, 1e-3);
 }
 
 // The figures are computed by hand for 512^3 iterations.

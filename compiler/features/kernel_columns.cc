@@ -5,14 +5,17 @@
 
 #include "absl/container/inlined_vector.h"
 #include "compiler/features/occupancy.h"
+#include "compiler/instructions/bulk_copy.h"
+#include "compiler/instructions/matrix_unit.h"
 
 namespace kiln::features {
 namespace {
 
 using ir::Scope;
 
-// Registers of a GPU thread that hold no data of the program: addresses, counters.
-constexpr double kOtherRegisters = 24;
+// Registers of a GPU thread that hold no data of the program: addresses, counters. A thread of an
+// online softmax takes more of them.
+constexpr double kOtherRegisters = 24, kMoreOfOnlineSoftmax = 16;
 
 // The least bytes that a kernel must move, and its part of workspaces that the kernel writes.
 struct UniqueBytes {
@@ -39,6 +42,17 @@ UniqueBytes FindUniqueBytes(const KernelFeatures& record) {
   return unique;
 }
 
+// Registers of a thread that computes, if several groups of four warps take those of the threads
+// that copy for them, by the number of groups (codegen/cuda/bulk_visits.h). Such a block has a
+// multiprocessor to itself.
+constexpr double kOfTwoGroups = 240, kOfMoreGroups = 160;
+
+bool HasBulkCopies(const ir::Program& program) {
+  return std::ranges::any_of(program.stages, [](const ir::ProgramStage& stage) {
+    return stage.hints[ir::Hint::kBulkCopies] != 0;
+  });
+}
+
 // The part of a GPU's multiprocessor that a kernel takes. On a CPU a core runs one task.
 struct Residency {
   double blocks = 1, occupancy = 0, registers = 0, register_limit = 0;
@@ -48,13 +62,23 @@ Residency ResidencyOf(const KernelFeatures& record) {
   Residency result;
   if (!record.gpu) return result;
   const device::DeviceModel& core = record.device;
-  const auto threads = static_cast<int64_t>(record.Threads());
-  result.registers = record.totals.registers + record.totals.operand_registers + kOtherRegisters;
+  const bool is_fed = record.is_in_warps && HasBulkCopies(record.program);
+  const double groups = record.Threads() / instructions::kWarpgroupThreads;
+  // A warp copies for a single group.
+  const auto threads =
+      static_cast<int64_t>(record.Threads()) + (is_fed ? instructions::kCopyingThreads : 0);
+  result.registers = record.totals.registers + record.totals.operand_registers + kOtherRegisters +
+                     (record.is_in_warps ? kMoreOfOnlineSoftmax : 0);
   result.register_limit =
       static_cast<double>(RegisterLimit(core, threads, record.kernel.hints[ir::Hint::kMinBlocks]));
   result.blocks = static_cast<double>(ResidentBlocks(
       core, threads, static_cast<int64_t>(std::min(result.registers, result.register_limit)),
       static_cast<int64_t>(record.totals.shared_bytes)));
+  if (is_fed && groups > 1) {
+    result.registers -= kMoreOfOnlineSoftmax;
+    result.register_limit = groups > 2 ? kOfMoreGroups : kOfTwoGroups;
+    result.blocks = 1;
+  }
   result.occupancy = std::min(1.0, result.blocks * std::ceil(record.Threads() / 32) * 32 /
                                        static_cast<double>(core.threads_per_multiprocessor));
   return result;

@@ -9,6 +9,7 @@
 #include "compiler/features/access.h"
 #include "compiler/features/op_counts.h"
 #include "compiler/ir/program.h"
+#include "compiler/lower/warp_registers.h"
 #include "compiler/target/target.h"
 #include "device/device_model.h"
 
@@ -93,6 +94,10 @@ struct KernelFeatures {
   // In the order of the program.
   std::vector<StoreFeatures> stores;
   KernelTotals totals;
+  // Threads of a warp exchange values, as in an online softmax. Code generation unrolls all loops
+  // of such a kernel but those with barriers, and keeps the exchanged values in registers.
+  bool is_in_warps = false;
+  lower::WarpRegisters held = {};
 
   // Numbers of the launch.
   double Threads() const {
@@ -108,7 +113,12 @@ struct KernelFeatures {
   double ElementBytes(const Access& access) const {
     return static_cast<double>(BufferOf(access).type.bytes());
   }
-  ir::Scope ScopeOf(const Access& access) const { return BufferOf(access).scope; }
+  ir::Scope ScopeOf(const Access& access) const { return ScopeOf(access.slot); }
+  // Returns kLocal for buffers that code generation holds in registers.
+  ir::Scope ScopeOf(int32_t slot) const {
+    if (held.Holds(slot)) return ir::Scope::kLocal;
+    return program.buffers[static_cast<size_t>(slot)].scope;
+  }
   bool IsGlobal(const Access& access) const { return ScopeOf(access) < ir::Scope::kShared; }
 };
 

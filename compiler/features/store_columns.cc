@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/ir/matrix_unit_scope.h"
+
 namespace kiln::features {
 namespace {
 
@@ -50,14 +52,18 @@ int32_t RegisterBufferingOf(const KernelFeatures& record, const StoreFeatures& s
       .hints[ir::Hint::kRegisterBuffering];
 }
 
-// Returns 1 plus the way in which the tiles of a product are copied, for an asynchronous copy. 0
-// for other stores.
+// Returns 1 plus the way in which the tiles of a product are copied, for an asynchronous copy. The
+// number is higher by 4 in an online softmax by units of four warps. 0 for other stores.
 int32_t WayOfCopy(const KernelFeatures& record, const StoreFeatures& store) {
   if (!store.store->is_async) return 0;
+  constexpr int32_t kOfOnlineSoftmax = 4;
   int32_t way = 1;
-  for (const ir::ProgramStage& stage : record.program.stages)
+  bool is_of_warpgroups = false;
+  for (const ir::ProgramStage& stage : record.program.stages) {
     way = std::max(way, 1 + stage.hints[ir::Hint::kBulkCopies]);
-  return way;
+    is_of_warpgroups |= ir::MatrixUnitScopeOf(stage.hints) == ir::MatrixUnitScope::kWarpgroup;
+  }
+  return record.is_in_warps && is_of_warpgroups ? kOfOnlineSoftmax + way : way;
 }
 
 void WriteLoops(const KernelFeatures& record, const StoreFeatures& store, const Trips& trips,
@@ -132,7 +138,8 @@ double MemoryAccesses(const KernelFeatures& record, const StoreFeatures& store) 
 // Returns the registers of a GPU thread for values that are read from memory.
 double OperandRegisters(const KernelFeatures& record, const StoreFeatures& store,
                         const Trips& trips) {
-  if (store.is_of_warpgroup) return 0;
+  // Copies of an online softmax are unrolled, and pass by the registers.
+  if (store.is_of_warpgroup || (record.is_in_warps && store.store->is_async)) return 0;
   double operands = 0;
   for (const Access& access : store.accesses) {
     if (!access.writes && record.ScopeOf(access) != Scope::kLocal)

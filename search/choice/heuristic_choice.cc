@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/process/cpu_time.h"
+#include "compiler/dag/softmax_chain.h"
 #include "compiler/schedule/step.h"
 #include "search/policies/first_candidates.h"
 #include "search/policies/models.h"
@@ -53,8 +54,14 @@ StatusOr<HeuristicChoice> ChooseHeuristic(const Task& task, const device::Calibr
 
 StatusOr<std::vector<Candidate>> HeuristicSchedules(const Task& task, int n) {
   const int cores = std::max(1, task.hardware.num_cores);
-  Task unknown(task.dag, task.target, target::DefaultHardware(task.target, cores),
-               task.workload_key);
+  target::HardwareParams hardware = target::DefaultHardware(task.target, cores);
+  // The fast tiles of an online softmax take more shared memory than every device has.
+  if (task.target.is_gpu() && dag::FindSoftmaxChain(*task.dag).ok()) {
+    hardware.max_shared_memory_per_block_bytes =
+        std::max(hardware.max_shared_memory_per_block_bytes,
+                 task.hardware.max_shared_memory_per_block_bytes);
+  }
+  Task unknown(task.dag, task.target, hardware, task.workload_key);
   unknown.stop = task.stop;
   StatusOr<Pool> pool =
       BestOfPool(unknown, device::CalibrationOf(unknown.device).row, kHeuristicSeed, n);

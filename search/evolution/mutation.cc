@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/instructions/matrix_unit.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/evolution/matrix_moves.h"
@@ -71,6 +72,35 @@ StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome,
 // Probability that the tile of matrix units changes, and not a split beside it.
 constexpr double kMoveMatrixTile = 0.8;
 
+// Changes the hints that the new tile forbids, and draws bulk copies again if threads copied. The
+// copy engine may bring the tiles of four warps' units that are fetched ahead. If it does so for
+// several groups of four warps, their block takes all registers.
+void FollowOnlineTile(const schedule::OnlineTile& tile, const Task& task,
+                      const Parameters& parameters, std::vector<StepPtr>& steps, Rng& rng) {
+  if (tile.matrix_unit != ir::MatrixUnitScope::kWarpgroup || tile.depth < 2) return;
+  const int stage = steps[0]->stage();
+  const auto step_of = [&](ir::Hint hint) {
+    return std::ranges::find_if(
+        steps, [&](const StepPtr& step) { return schedule::HintOf(*step, hint).has_value(); });
+  };
+  auto bulk = step_of(ir::Hint::kBulkCopies);
+  const bool may_draw = parameters.hints[static_cast<size_t>(ir::Hint::kBulkCopies)];
+  if (bulk == steps.end() && may_draw)
+    bulk = steps.insert(steps.end(), schedule::HintStep(stage, ir::Hint::kBulkCopies, 0));
+  if (bulk == steps.end()) return;
+  if (*schedule::HintOf(**bulk, ir::Hint::kBulkCopies) == 0 && may_draw) {
+    const HintQuestion question{
+        .gpu = true, .multiprocessors = task.device.multiprocessors, .is_online = true};
+    *bulk = schedule::HintStep(stage, ir::Hint::kBulkCopies,
+                               DrawHint(ChoiceOf(ir::Hint::kBulkCopies), question, rng));
+  }
+  const auto blocks = step_of(ir::Hint::kMinBlocks);
+  if (*schedule::HintOf(**bulk, ir::Hint::kBulkCopies) != 0 && blocks != steps.end() &&
+      tile.warps > instructions::kWarpgroupWarps &&
+      *schedule::HintOf(**blocks, ir::Hint::kMinBlocks) > 1)
+    *blocks = schedule::HintStep(stage, ir::Hint::kMinBlocks, 1);
+}
+
 StatusOr<Mutation> MutateOnlineTile(MutationKind kind, const Task& task,
                                     const Parameters& parameters, const Genome& genome,
                                     const schedule::OnlineSoftmaxStep& step, Rng& rng) {
@@ -78,8 +108,9 @@ StatusOr<Mutation> MutateOnlineTile(MutationKind kind, const Task& task,
       OnlineTilesNear(step.tile, OnlineSpaceOf(task, parameters));
   if (near.empty()) return NoChange();
   Mutation mutation{kind, Copy(genome), 0};
-  mutation.steps[0] =
-      std::make_shared<schedule::OnlineSoftmaxStep>(step.stage_id, PickFrom(rng, near));
+  const schedule::OnlineTile& tile = PickFrom(rng, near);
+  mutation.steps[0] = std::make_shared<schedule::OnlineSoftmaxStep>(step.stage_id, tile);
+  FollowOnlineTile(tile, task, parameters, mutation.steps, rng);
   return mutation;
 }
 

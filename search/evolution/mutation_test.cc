@@ -1,5 +1,6 @@
 #include "search/evolution/mutation.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -354,6 +355,49 @@ TEST(Mutation, EachKindChangesWhatItSays) {
     }
     EXPECT_GT(forms.size(), 5u);
   }
+}
+
+// Changes of tiles lead from one group of four warps to several, whose block takes all registers,
+// and from units of one warp to the copy engine.
+TEST(Mutation, TilesOfAnOnlineSoftmaxChangeWithTheirHints) {
+  const auto dag = *dag::BuildOp("attention", "4,512,64", {.dtype = ir::kFloat16});
+  const Task task(dag, *target::ParseTarget("cuda -arch=sm_90 -max_shared_memory_per_block=232448"),
+                  {}, "[]");
+  const int last = dag->size() - 1;
+  // Returns the tiles and the values of both hints that a change leads to.
+  const auto next_to = [&](std::string_view tile, std::string_view hints) {
+    const auto steps =
+        *schedule::ParseSteps(fmt::format(R"([["OS", {}, {}]{}])", last, tile, hints));
+    std::set<std::array<int, 5>> found;
+    Rng rng(1);
+    for (int i = 0; i < 300; ++i) {
+      const auto mutation = MutateAs(MutationKind::kTileSize, task, Parameters(), {steps, {}}, rng);
+      if (!mutation.ok()) continue;
+      Drop why = Drop::kIllegal;
+      const auto state = Rebuild(task, mutation->steps, why);
+      if (!state.ok()) continue;
+      const schedule::OnlineTile& made = *state->online();
+      const ir::Hints& of = state->stage(last).hints;
+      found.insert({static_cast<int>(made.matrix_unit), made.warps, made.keys,
+                    of[ir::Hint::kMinBlocks], of[ir::Hint::kBulkCopies]});
+    }
+    return found;
+  };
+  const auto hints = [&](int blocks, int bulk) {
+    return fmt::format(R"(, ["PR", {}, 0, "min_blocks${}"], ["PR", {}, 0, "bulk_copies${}"])", last,
+                       blocks, last, bulk);
+  };
+  const auto from_one = next_to("16, 64, 4, 2, 2", hints(2, 1));
+  EXPECT_TRUE(from_one.contains({2, 8, 64, 1, 1}));
+  EXPECT_TRUE(from_one.contains({2, 4, 96, 2, 1}));
+  const auto from_two = next_to("16, 128, 8, 2, 2", hints(0, 1));
+  EXPECT_TRUE(from_two.contains({2, 8, 96, 0, 1}));
+  EXPECT_TRUE(from_two.contains({2, 8, 160, 0, 1}));
+  EXPECT_TRUE(from_two.contains({2, 4, 128, 0, 1}));
+  const auto from_warp =
+      next_to("16, 64, 4, 2, 1", fmt::format(R"(, ["PR", {}, 0, "min_blocks$0"])", last));
+  EXPECT_TRUE(from_warp.contains({2, 4, 64, 0, 1}));
+  EXPECT_TRUE(from_warp.contains({2, 4, 64, 0, 0}));
 }
 
 TEST(Mutation, EachKindHasItsName) {

@@ -13,7 +13,7 @@ constexpr double kResultsOfBlock = 4096, kBlocksEach = 2, kMin = 0.1;
 // Share of all samples that an online softmax gets. An online softmax is one sketch beside a
 // hundred sketches of the single stages, whose choices multiply, and it is mostly better than
 // these.
-constexpr double kOnlineShare = 0.25;
+constexpr double kOnlineShare = 0.5;
 
 // Returns the number of results of the operator that adds up most.
 double ResultsOf(const dag::Dag& dag) {

@@ -12,7 +12,7 @@ namespace kiln::search {
 
 // Returns a weight for each sketch, or an empty list if all are equal. Most weights are 1. On a
 // GPU, sketches that split sums (RF steps) have a smaller weight, down to a tenth, if there are
-// more results than fill the device without splits. An online softmax gets a quarter of all
+// more results than fill the device without splits. An online softmax gets half of all
 // samples. Pure.
 std::vector<double> SketchWeights(const Task& task, std::span<const Sketch> sketches);
 

@@ -32,6 +32,8 @@ constexpr int64_t kRegistersOfTwoGroups = 240, kRegistersOfThreeGroups = 160;
 struct Choice {
   int32_t OnlineTile::* number;
   std::span<const int32_t> values;
+  // Each value as often as it is drawn, in proportion. Empty: all are drawn alike.
+  std::span<const int32_t> drawn = {};
 };
 constexpr int32_t kRows[] = {16, 32}, kKeys[] = {16, 32, 48, 64, 96, 128}, kWarps[] = {1, 2, 4, 8},
                   kDepths[] = {1, 2, 3, 4}, kParts[] = {1, 2, 4};
@@ -50,10 +52,17 @@ constexpr int32_t kLeastKeys = 16;
 // Of four warps together.
 constexpr int32_t kRowsOfFour[] = {16}, kKeysOfFour[] = {32, 64, 96, 128, 160, 192, 256},
                   kWarpsOfFour[] = {4, 8, 12}, kDepthsOfFour[] = {1, 2, 3}, kPartsOfFour[] = {1};
+// Short tiles spend much time between products, and long ones leave no registers to them. Tiles of
+// a single buffer do not come in bulk.
+constexpr int32_t kDrawnKeysOfFour[] = {32, 64, 64, 96, 96, 128, 128, 128, 160, 160, 192, 256},
+                  kDrawnWarpsOfFour[] = {4, 4, 4, 8, 8, 8, 8, 12},
+                  kDrawnDepthsOfFour[] = {1, 2, 2, 3};
+constexpr Choice kKeyChoiceOfFour = {&OnlineTile::keys, kKeysOfFour, kDrawnKeysOfFour};
+constexpr Choice kWarpChoiceOfFour = {&OnlineTile::warps, kWarpsOfFour, kDrawnWarpsOfFour};
 constexpr Choice kChoicesOfFour[] = {{&OnlineTile::rows, kRowsOfFour},
-                                     {&OnlineTile::keys, kKeysOfFour},
-                                     {&OnlineTile::warps, kWarpsOfFour},
-                                     {&OnlineTile::depth, kDepthsOfFour},
+                                     kKeyChoiceOfFour,
+                                     kWarpChoiceOfFour,
+                                     {&OnlineTile::depth, kDepthsOfFour, kDrawnDepthsOfFour},
                                      {&OnlineTile::parts, kPartsOfFour}};
 
 std::span<const Choice> ChoicesOf(MatrixUnitScope unit) {
@@ -70,7 +79,7 @@ OnlineTile WithUnits(OnlineTile tile, MatrixUnitScope unit) {
     tile.splits = 1;
     tile.is_cluster = false;
   }
-  for (const auto& [number, values] : ChoicesOf(unit)) {
+  for (const auto& [number, values, drawn] : ChoicesOf(unit)) {
     const auto at = std::ranges::lower_bound(values, tile.*number);
     tile.*number = at == values.end() ? values.back() : *at;
   }
@@ -137,8 +146,8 @@ OnlineTile RandomOnlineTile(OnlineTile tile, const OnlineSpace& space, double wa
     warpgroup_prob = 0;
   if (tile.matrix_unit == MatrixUnitScope::kWarp && Chance(rng, warpgroup_prob))
     tile.matrix_unit = MatrixUnitScope::kWarpgroup;
-  for (const auto& [number, values] : ChoicesOf(tile.matrix_unit)) {
-    if (tile.*number == 0) tile.*number = PickFrom(rng, values);
+  for (const auto& [number, values, drawn] : ChoicesOf(tile.matrix_unit)) {
+    if (tile.*number == 0) tile.*number = PickFrom(rng, drawn.empty() ? values : drawn);
   }
   while (!HasWholeParts(tile)) tile.parts /= 2;
   if (!may_share) return tile;
@@ -172,7 +181,7 @@ int64_t CountOnlineTiles(const OnlineTile& tile, const OnlineSpace& space) {
   const bool may_share = tile.splits == 0 && space.sharing;
   const auto count = [&](MatrixUnitScope unit) {
     int64_t tiles = 1;
-    for (const auto& [number, values] : ChoicesOf(unit)) {
+    for (const auto& [number, values, drawn] : ChoicesOf(unit)) {
       if (tile.*number == 0) tiles *= std::ssize(values);
     }
     return tiles;
@@ -193,7 +202,15 @@ std::vector<OnlineTile> OnlineTilesNear(const OnlineTile& tile, const OnlineSpac
     for (const Choice& choice : ChoicesOf(tile.matrix_unit)) {
       if (const auto next = Moved(tile, choice, by)) near.push_back(*next);
     }
-    if (tile.matrix_unit == MatrixUnitScope::kWarpgroup) continue;
+    if (tile.matrix_unit == MatrixUnitScope::kWarpgroup) {
+      // Groups that take turns want longer tiles, and blocks that share registers shorter ones.
+      for (const int other_by : {-1, 1}) {
+        const auto other = Moved(tile, kWarpChoiceOfFour, by);
+        if (const auto both = other ? Moved(*other, kKeyChoiceOfFour, other_by) : std::nullopt)
+          near.push_back(*both);
+      }
+      continue;
+    }
     for (const Choice& choice : {kRowChoice, kPartChoice}) {
       const auto other = Moved(tile, choice, by);
       if (const auto both = other ? Moved(*other, kWarpChoice, -by) : std::nullopt)

@@ -37,7 +37,7 @@ schedule::OnlineTile RandomOnlineTile(schedule::OnlineTile tile, const OnlineSpa
 // How many there are to draw.
 int64_t CountOnlineTiles(const schedule::OnlineTile& tile, const OnlineSpace& space);
 // All tiles one change away: a number is the next one that is drawn, rows or parts go to warps and
-// back, or the units are the other ones.
+// back, warps change with keys, or the units are the other ones.
 std::vector<schedule::OnlineTile> OnlineTilesNear(const schedule::OnlineTile& tile,
                                                   const OnlineSpace& space);
 

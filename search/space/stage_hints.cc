@@ -110,7 +110,7 @@ std::vector<int> WithTilesToCopy(const State& state) {
 
 // The engine is hardly ever slower. Blocks of an online softmax are no pairs.
 std::vector<int32_t> WaysToCopy(const HintQuestion& question) {
-  if (question.is_online) return {0, 1, 1};
+  if (question.is_online) return {0, 1, 1, 1};
   return {0, 1, 1, 1, 2, 2};
 }
 
