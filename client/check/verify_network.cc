@@ -11,6 +11,8 @@
 #include "compiler/dag/online_variant.h"
 #include "compiler/dag/text.h"
 #include "graph/evaluate.h"
+#include "runner/compare.h"
+#include "runtime/dtype.h"
 #include "scheduler/values/answer_tolerance.h"
 
 namespace kiln::client {
@@ -47,7 +49,8 @@ class Verification {
   const Network& network() const { return file_->network(); }
 
   StatusOr<v1::Tolerance> ToleranceOfKernel(size_t kernel) const;
-  StatusOr<v1::Tolerance> ToleranceOfOutputs() const;
+  // The tolerance of an output of that type.
+  StatusOr<v1::Tolerance> ToleranceOfOutput(ir::Type type) const;
   Status CheckOutputs();
   Status CheckKernels();
   // `is_online`: returns the outputs of kernels that compute softmax online.
@@ -68,9 +71,10 @@ StatusOr<v1::Tolerance> Verification::ToleranceOfKernel(size_t kernel) const {
   return scheduler::AnswerTolerance(options_.tolerance, dag::PrintDag(*dag), network().target.text);
 }
 
-// Returns the tolerance of the network's outputs. Rounding errors of kernels have either sign:
-// together they grow with the root of the number of kernels that round.
-StatusOr<v1::Tolerance> Verification::ToleranceOfOutputs() const {
+// Rounding errors of kernels have either sign: together they grow with the root of the number of
+// kernels that round. An output of float32 that kernels of 16 bits have made is as exact as their
+// results are.
+StatusOr<v1::Tolerance> Verification::ToleranceOfOutput(ir::Type type) const {
   v1::Tolerance most = options_.tolerance;
   int rounding = 0;
   for (size_t k = 0; k < network().kernels.size(); ++k) {
@@ -82,6 +86,18 @@ StatusOr<v1::Tolerance> Verification::ToleranceOfOutputs() const {
   const double grown = std::sqrt(std::max(rounding, 1));
   if (options_.tolerance.relative() == 0) most.set_relative(most.relative() * grown);
   if (options_.tolerance.absolute() == 0) most.set_absolute(most.absolute() * grown);
+  for (size_t k = 0; k < network().kernels.size(); ++k) {
+    KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, ComputationOf(network(), k));
+    for (int op = 0; op < dag->size(); ++op) {
+      const ir::Type made = dag->op(op).type();
+      const bool is_narrow = dag->is_output(op) && made.is_float() && made.bytes() < type.bytes();
+      if (!is_narrow || !type.is_float()) continue;
+      KILN_ASSIGN_OR_RETURN(const runtime::DType dtype, runtime::ParseDType(ir::TypeName(made)));
+      const v1::Tolerance narrow = runner::EffectiveTolerance(dtype, options_.tolerance);
+      most.set_relative(std::max(most.relative(), narrow.relative()));
+      most.set_absolute(std::max(most.absolute(), narrow.absolute()));
+    }
+  }
   return most;
 }
 
@@ -115,7 +131,6 @@ Status Verification::CheckOutputs() {
     }
     for (size_t i = 0; i < outputs.size(); ++i) wanted[i] = std::move(outputs[i]);
   }
-  KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfOutputs());
   // Evaluated once, when it is needed.
   std::vector<NDArray> online;
   for (const auto& entry : wanted) {
@@ -133,6 +148,7 @@ Status Verification::CheckOutputs() {
       return online[i];
     };
     const Online of_variant = variant;
+    KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfOutput(want.type()));
     KILN_ASSIGN_OR_RETURN(Verdict verdict,
                           JudgeOutput(network().outputs[i].name, got[i], want, tolerance,
                                       may_be_online_ && !are_given ? &of_variant : nullptr));

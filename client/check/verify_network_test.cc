@@ -8,6 +8,8 @@
 #include "client/compile/small_archive_testing.h"
 #include "client/network.h"
 #include "compiler/dag/text.h"
+#include "graph/evaluate.h"
+#include "graph/passes/narrow_floats.h"
 #include "graph/prepare.h"
 #include "graph/text_testing.h"
 
@@ -56,6 +58,25 @@ TEST(VerifyNetworkTest, ImagesWithResidualsViewsBranchesAndAConstant) {
   EXPECT_LT(report.outputs[1].max_error, 1e-5);
   ASSERT_EQ(report.kernels.size(), compiled.network.kernels.size());
   for (const Verdict& kernel : report.kernels) EXPECT_LT(kernel.max_error, 1e-5) << kernel.name;
+}
+
+// The output of float32 is compared with what the network computes in float32. It is as exact as the
+// kernels of float16 that have made it.
+TEST(VerifyNetworkTest, ANetworkInSixteenBitsWhoseOutputIsWider) {
+  const graph::Graph wide = graph::ParsedGraph(graph::kSmallImageNetwork);
+  ASSERT_OK_AND_ASSIGN(const graph::NarrowedNetwork narrowed,
+                       graph::NarrowFloats(wide, ir::kFloat16));
+  const CompiledNetwork compiled = Compiled(narrowed.graph);
+  ASSERT_OK_AND_ASSIGN(const auto inputs, RandomInputs(compiled.network, /*seed=*/7));
+  ASSERT_OK_AND_ASSIGN(const auto want, graph::Evaluate(wide, inputs));
+  std::map<size_t, ir::NDArray> expected = {{0, want[0]}};
+  ASSERT_OK_AND_ASSIGN(const VerifyReport report, Verified(compiled, expected));
+  EXPECT_TRUE(report.AllRight()) << report.outputs[0].problem;
+  EXPECT_GT(report.outputs[0].max_error, 1e-5);
+  for (int64_t i = 0; i < want[0].num_elements(); ++i)
+    expected[0].SetDouble(i, 1.2 * want[0].GetDouble(i));
+  ASSERT_OK_AND_ASSIGN(const VerifyReport wrong, Verified(compiled, expected));
+  EXPECT_FALSE(wrong.AllRight());
 }
 
 TEST(VerifyNetworkTest, KernelsOfTwoOutputs) {

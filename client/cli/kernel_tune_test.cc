@@ -106,7 +106,9 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
 
   // ---- the results
   const std::string job = events.front()["job"];
-  EXPECT_THAT(Kiln({"best"}), AllOf(HasSubstr(job + "/"), HasSubstr("product.c product,")));
+  // A long latency leaves the task's column two lines.
+  EXPECT_THAT(Kiln({"best"}),
+              AllOf(HasSubstr(job + "/"), HasSubstr("product.c"), HasSubstr("product, matmul")));
   const std::vector<Json>& worked = trials["NO_ERROR"];
   const auto right = std::find_if(worked.begin(), worked.end(),
                                   [](const Json& event) { return event.contains("parameters"); });
@@ -117,7 +119,7 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
                                                           12, "[1, 2, 4, 5, 8]")));
   const std::string best = Kiln({"best", source_, "--space", space_});
   EXPECT_THAT(best,
-              AllOf(HasSubstr("product.c product,"), HasSubstr(": KIND=0 ROWS="),
+              AllOf(HasSubstr("product.c"), HasSubstr(": KIND=0 ROWS="),
                     HasSubstr("  its source, with these values: "), HasSubstr(" --as c --db ")));
   EXPECT_THAT(Kiln({"show", source_, "--space", space_, "--as", "c"}),
               AllOf(HasSubstr("#define KIND 0\n"), HasSubstr("void product(")));
