@@ -60,8 +60,8 @@ TEST(VerifyNetworkTest, ImagesWithResidualsViewsBranchesAndAConstant) {
   for (const Verdict& kernel : report.kernels) EXPECT_LT(kernel.max_error, 1e-5) << kernel.name;
 }
 
-// The output of float32 is compared with what the network computes in float32. It is as exact as the
-// kernels of float16 that have made it.
+// The output of float32 is compared with what the network computes in float32. It is as exact as
+// the kernels of float16 that have made it.
 TEST(VerifyNetworkTest, ANetworkInSixteenBitsWhoseOutputIsWider) {
   const graph::Graph wide = graph::ParsedGraph(graph::kSmallImageNetwork);
   ASSERT_OK_AND_ASSIGN(const graph::NarrowedNetwork narrowed,
