@@ -2,7 +2,9 @@
 // model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stop_token>
@@ -33,6 +35,9 @@ struct CostModelOptions {
   std::map<std::string, double> parameters = {};
   // Estimates that a model may learn to correct (XgbOptions::estimate).
   std::shared_ptr<const CostModel> estimate = {};
+  // Returns how many samples a model that learns may keep now, of so many that it would keep. Any
+  // thread calls it. Empty: the model keeps them all.
+  std::function<size_t(size_t wanted)> kept_samples = {};
   // When this is requested, a training ends soon, with Cancelled.
   std::stop_token stop = {};
 };

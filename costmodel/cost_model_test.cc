@@ -386,6 +386,32 @@ TEST(XgbModelTest, TheSameCallsGiveTheSameScores) {
   }
 }
 
+TEST(XgbModelTest, KeepsNoMoreSamplesThanItMay) {
+  // The bound falls from 400 samples to 60 after two of four updates.
+  const auto scores_with = [](const CostModelOptions& options) {
+    Rng rng(31);
+    auto model = *MakeCostModel("xgb", options);
+    for (int i = 0; i < 4; ++i) EXPECT_OK(model->Update(SyntheticSamples(rng, 40)));
+    return model->Predict(Programs(SyntheticSamples(rng, 50)));
+  };
+  const CostModelOptions all = {.seed = 7, .feature_version = 1};
+  CostModelOptions falling = all, equal = all, few = all;
+  std::vector<size_t> wanted;
+  falling.kept_samples = [&wanted](size_t most) {
+    wanted.push_back(most);
+    return wanted.size() <= 2 ? size_t{400} : size_t{60};
+  };
+  equal.kept_samples = [](size_t most) { return most; };
+  few.kept_samples = [](size_t) { return size_t{60}; };
+  const auto scores = scores_with(falling);
+  EXPECT_EQ(wanted, std::vector<size_t>(4, 10'000));
+  EXPECT_NE(scores, scores_with(all));
+  EXPECT_EQ(scores_with(equal), scores_with(all));
+  CostModelOptions by_parameter = all;
+  by_parameter.parameters = {{"max_samples", 60}};
+  EXPECT_EQ(scores_with(few), scores_with(by_parameter));
+}
+
 TEST(XgbModelTest, LittleByLittleIsAsGoodAsAtOnce) {
   Rng rng(13);
   const auto samples = SyntheticSamples(rng, 400);

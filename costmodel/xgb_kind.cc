@@ -58,6 +58,7 @@ StatusOr<XgbOptions> MakeXgbOptions(const CostModelOptions& options) {
   xgb.estimate = options.estimate;
   xgb.boost.seed = options.seed;
   xgb.boost.stop = options.stop;
+  xgb.kept_samples = options.kept_samples;
   xgb.boost.threads = std::max(1, options.threads);
   if (options.min_samples > 0) xgb.min_samples = options.min_samples;
   for (const auto& [name, value] : options.parameters) {

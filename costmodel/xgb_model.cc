@@ -122,7 +122,8 @@ Status XgbModel::Update(std::vector<Sample> samples) {
     }
     Keep(sample);
   }
-  const auto most = static_cast<size_t>(std::max(1, options_.max_samples));
+  auto most = static_cast<size_t>(std::max(1, options_.max_samples));
+  if (options_.kept_samples) most = std::clamp<size_t>(options_.kept_samples(most), 1, most);
   if (samples_.size() > most) {
     samples_.erase(samples_.begin(), samples_.end() - static_cast<ptrdiff_t>(most));
   }

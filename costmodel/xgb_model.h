@@ -7,6 +7,8 @@
 // XgbOptions.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,6 +33,8 @@ struct XgbOptions {
   int min_samples = 32;
   // So many of the latest samples are kept.
   int max_samples = 10000;
+  // Returns how many of them may be kept now. Empty: all of them.
+  std::function<size_t(size_t wanted)> kept_samples = {};
   // The model trains anew when the samples that are not prior have grown by this share since the
   // last full training, and with the first min_samples of them.
   double full_growth = 0.5;

@@ -201,9 +201,11 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   NoteFewTrials(job);
   KILN_ASSIGN_OR_RETURN(const WarmStart start, StartWarm(job, device, models));
   std::vector<std::optional<SampledReference>> samples = SamplesOf(job);
-  KILN_ASSIGN_OR_RETURN(JobSearch search,
-                        MakeJobSearch(job, device, history, start, models, context_.allowance,
-                                      served_.get(), samples, rows));
+  KILN_ASSIGN_OR_RETURN(
+      JobSearch search,
+      MakeJobSearch(job, device, history, start, models,
+                    context_.allowances ? &context_.allowances->schedules : nullptr, served_.get(),
+                    samples, rows));
   search.options.trials = options.trials() - known;
   SharedSearch shared = ShareSearch(job, device, start, rows, std::move(tuners_before));
   search.options.others = &shared;
@@ -244,7 +246,8 @@ StatusOr<search::Models> JobRun::ModelsOf(const CheckedJob& job, const LeasedDev
   return search::MakeModels(
       options.policy(), options.seed(), device.calibration.row, stop,
       {.trained = trained.has_value() ? &*trained : nullptr,
-       .parameters = {options.model_parameters().begin(), options.model_parameters().end()}});
+       .parameters = {options.model_parameters().begin(), options.model_parameters().end()},
+       .samples = context_.allowances ? &context_.allowances->samples : nullptr});
 }
 
 StatusOr<std::vector<store::TaskRow>> JobRun::TakeKnown(const CheckedJob& job,

@@ -62,7 +62,7 @@ struct RunContext {
   // Turns of the searches of all jobs. Null: there is no limit.
   search::SearchTurns* turns = nullptr;
   // Bounds what the searches of all jobs keep. Null: there is no bound.
-  search::KeptAllowance* allowance = nullptr;
+  search::KeptAllowances* allowances = nullptr;
   CallbackHub* callbacks = nullptr;
   std::function<void(const std::string& job_id)> changed;  // called when the status has changed
   // Called after each commit of results.

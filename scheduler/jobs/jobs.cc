@@ -115,7 +115,7 @@ Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Opt
   context_.store_pause = options_.store_pause;
   context_.dispatch = options_.dispatch;
   context_.turns = &turns_;
-  context_.allowance = &allowance_;
+  context_.allowances = &allowances_;
   context_.changed = [this](const std::string& job_id) { events_.Notify(job_id); };
   context_.committed = [this](const std::string& job_id) {
     events_.NotifyResults(job_id);

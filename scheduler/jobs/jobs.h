@@ -197,7 +197,7 @@ class Jobs {
   Clock& clock_;
   CallbackHub callbacks_;
   search::SearchTurns turns_;
-  search::KeptAllowance allowance_;
+  search::KeptAllowances allowances_;
   RunContext context_;
 
   std::stop_source stop_;

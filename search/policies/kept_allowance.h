@@ -1,9 +1,9 @@
-// Bounds the schedules that the searches of a process keep together.
+// Bounds what the searches of a process keep together.
 //
-// A search keeps some hundred schedules of each task from round to round (kept_schedules.h). Where
-// a scheduler searches a thousand tasks at once, that is most of its memory. The searches share an
-// allowance in equal parts, so what they keep does not grow with their number. Up to
-// kTasksWithoutLess tasks keep all that is of use to them.
+// A search keeps some hundred schedules of each task from round to round (kept_schedules.h), and
+// the model of a job keeps thousands of samples. Where a scheduler searches a thousand tasks of
+// many jobs at once, that is most of its memory. The searches share an allowance in equal parts, so
+// what they keep does not grow with their number. A few of them keep all that is of use to them.
 //
 // Thread-safe; outlives its shares.
 #pragma once
@@ -15,13 +15,20 @@
 
 namespace kiln::search {
 
+// A scheduler of this many tasks bounds no schedules, and one of this many jobs bounds no samples.
 inline constexpr size_t kTasksWithoutLess = 128;
-// A task keeps at least so many of those that it wants, however many tasks there are.
+inline constexpr size_t kJobsWithoutLess = 8;
+// A task keeps at least so many schedules of those that it wants, however many tasks there are, and
+// a job so many samples.
 inline constexpr size_t kLeastKept = 48;
+inline constexpr size_t kLeastSamples = 256;
 
 class KeptAllowance {
  public:
-  // One task's part. An empty share has no bound.
+  // `without_less` shares get all that they want, and any share gets `least`.
+  KeptAllowance(size_t without_less, size_t least) : without_less_(without_less), least_(least) {}
+
+  // The part of one task, or of one job. An empty share has no bound.
   class Share {
    public:
     Share() = default;
@@ -31,13 +38,14 @@ class KeptAllowance {
       return *this;
     }
     ~Share() {
-      if (of_ != nullptr) --of_->tasks_;
+      if (of_ != nullptr) --of_->shares_;
     }
-    // Returns how many schedules the task may keep now, of those that it wants.
+    // Returns how many may be kept now, of those that are wanted.
     size_t Of(size_t wanted) const {
       if (of_ == nullptr) return wanted;
-      const size_t tasks = std::max(of_->tasks_.load(), kTasksWithoutLess);
-      return std::clamp(wanted * kTasksWithoutLess / tasks, std::min(wanted, kLeastKept), wanted);
+      const size_t shares = std::max(of_->shares_.load(), of_->without_less_);
+      return std::clamp(wanted * of_->without_less_ / shares, std::min(wanted, of_->least_),
+                        wanted);
     }
 
    private:
@@ -47,12 +55,20 @@ class KeptAllowance {
   };
 
   Share Take() {
-    ++tasks_;
+    ++shares_;
     return Share(this);
   }
 
  private:
-  std::atomic<size_t> tasks_ = 0;
+  const size_t without_less_;
+  const size_t least_;
+  std::atomic<size_t> shares_ = 0;
+};
+
+// All searches of a process share these two.
+struct KeptAllowances {
+  KeptAllowance schedules{kTasksWithoutLess, kLeastKept};  // a share for each task
+  KeptAllowance samples{kJobsWithoutLess, kLeastSamples};  // a share for each job
 };
 
 }  // namespace kiln::search

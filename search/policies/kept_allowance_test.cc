@@ -8,7 +8,7 @@ namespace kiln::search {
 namespace {
 
 TEST(KeptAllowanceTest, FewTasksKeepAllThatTheyWant) {
-  KeptAllowance allowance;
+  KeptAllowance allowance(kTasksWithoutLess, kLeastKept);
   std::vector<KeptAllowance::Share> shares;
   for (size_t i = 0; i < kTasksWithoutLess; ++i) shares.push_back(allowance.Take());
   EXPECT_EQ(shares[0].Of(512), 512u);
@@ -19,7 +19,7 @@ TEST(KeptAllowanceTest, FewTasksKeepAllThatTheyWant) {
 }
 
 TEST(KeptAllowanceTest, WhatManyTasksKeepDoesNotGrowWithTheirNumber) {
-  KeptAllowance allowance;
+  KeptAllowance allowance(kTasksWithoutLess, kLeastKept);
   std::vector<KeptAllowance::Share> shares;
   for (size_t tasks = 1; tasks <= 1'024; ++tasks) {
     shares.push_back(allowance.Take());
@@ -30,11 +30,20 @@ TEST(KeptAllowanceTest, WhatManyTasksKeepDoesNotGrowWithTheirNumber) {
 }
 
 TEST(KeptAllowanceTest, ATaskKeepsAFewHoweverManyThereAre) {
-  KeptAllowance allowance;
+  KeptAllowance allowance(kTasksWithoutLess, kLeastKept);
   std::vector<KeptAllowance::Share> shares;
   for (size_t i = 0; i < 100 * kTasksWithoutLess; ++i) shares.push_back(allowance.Take());
   EXPECT_EQ(shares[0].Of(512), kLeastKept);
   EXPECT_EQ(shares[0].Of(7), 7u) << "and no more than it wants";
+}
+
+TEST(KeptAllowanceTest, SchedulesAndSamplesAreSharedOutByThemselves) {
+  KeptAllowances allowances;
+  std::vector<KeptAllowance::Share> shares;
+  for (size_t i = 0; i < 4 * kJobsWithoutLess; ++i) shares.push_back(allowances.samples.Take());
+  EXPECT_EQ(shares[0].Of(10'000), 2'500u);
+  EXPECT_EQ(shares[0].Of(100), 100u) << "and no less than the least";
+  EXPECT_EQ(allowances.schedules.Take().Of(10'000), 10'000u);
 }
 
 TEST(KeptAllowanceTest, AnEmptyShareHasNoBound) {

@@ -1,5 +1,6 @@
 #include "search/policies/models.h"
 
+#include <functional>
 #include <utility>
 
 #include "compiler/features/features.h"
@@ -17,10 +18,17 @@ constexpr int kFewSamples = 16;
 // better if it is trained twice as often (docs/experiments/search.md).
 constexpr double kStepGrowth = 0.1;
 
-// `more` are parameters besides those that the model was trained with.
+// Returns the bound of a model's samples. Empty: there is none.
+std::function<size_t(size_t)> BoundOf(KeptAllowance* samples) {
+  if (samples == nullptr) return {};
+  // Functions are copied, shares are not.
+  auto share = std::make_shared<const KeptAllowance::Share>(samples->Take());
+  return [share](size_t wanted) { return share->Of(wanted); };
+}
+
+// The parameters of `more` are set besides those that the model was trained with.
 StatusOr<TrainedModel> Open(const costmodel::ModelFile& file, uint64_t seed,
-                            const std::stop_token& stop,
-                            const std::map<std::string, double>& more) {
+                            const std::stop_token& stop, const LearningOptions& more) {
   const costmodel::ModelInfo& info = file.info;
   KILN_RETURN_IF_ERROR(
       costmodel::CheckColumns(info, features::kFeatureVersion, features::FeatureNames()));
@@ -28,8 +36,9 @@ StatusOr<TrainedModel> Open(const costmodel::ModelFile& file, uint64_t seed,
                                          .feature_version = features::kFeatureVersion,
                                          .min_samples = kFewSamples,
                                          .parameters = info.parameters,
+                                         .kept_samples = BoundOf(more.samples),
                                          .stop = stop};
-  for (const auto& [name, value] : more) options.parameters[name] = value;
+  for (const auto& [name, value] : more.parameters) options.parameters[name] = value;
   if (!info.calibration.empty()) {
     KILN_ASSIGN_OR_RETURN(const device::Calibration constants,
                           device::ParseCalibration(info.calibration));
@@ -73,8 +82,7 @@ StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
       return InvalidArgument("policy {} learns with a model {}, and the job gives one of kind {}",
                              policy, kind->learned_model, options.trained->info.kind);
     }
-    KILN_ASSIGN_OR_RETURN(const TrainedModel trained,
-                          Open(*options.trained, seed, stop, options.parameters));
+    KILN_ASSIGN_OR_RETURN(const TrainedModel trained, Open(*options.trained, seed, stop, options));
     models.learned = trained.model;
     // The blended model needs scores of one unit.
     if (!trained.gives_seconds()) return models;
@@ -88,6 +96,7 @@ StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
                                                        .min_samples = kFewSamples,
                                                        .parameters = std::move(parameters),
                                                        .estimate = models.prior,
+                                                       .kept_samples = BoundOf(options.samples),
                                                        .stop = stop}));
   }
   if (models.prior != nullptr)

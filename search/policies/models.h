@@ -13,6 +13,7 @@
 #include "costmodel/cost_model.h"
 #include "costmodel/model_file.h"
 #include "device/calibration.h"
+#include "search/policies/kept_allowance.h"
 
 namespace kiln::search {
 
@@ -49,6 +50,9 @@ struct LearningOptions {
   // Parameters of the learned model by name (costmodel/xgb_model.h). These are added to the
   // parameters that `trained` was trained with.
   std::map<std::string, double> parameters = {};
+  // Bounds the samples that all learned models keep together. Outlives the models. Null: each keeps
+  // as many as its parameters say.
+  KeptAllowance* samples = nullptr;
 };
 
 // Makes the models that the policy of that name needs (PolicyKind). InvalidArgument if there is no

@@ -275,7 +275,7 @@ TEST(SketchPolicy, OneOfManyTasksKeepsItsShare) {
   const Task task = MakeTask("conv2d_nhwc", "1,28,28,64,64,3,3,1,1");
   Parameters parameters = SmallParameters();
   parameters.sample_init_population = 256;
-  KeptAllowance allowance;
+  KeptAllowance allowance(kTasksWithoutLess, kLeastKept);
   std::vector<KeptAllowance::Share> others;
   SketchPolicyOptions options = Options(std::make_shared<AdditiveModel>());
   options.allowance = &allowance;
