@@ -151,6 +151,52 @@ output y)");
   }
 }
 
+// GPT-2's GELU reads the reshape of a product four times.
+TEST(PassesTest, ReshapesGoBehindAFunctionOfSeveralOperators) {
+  const auto graph_of = [](std::string_view output) {
+    return Passed(fmt::format(R"(
+input x: float32[1, 6, 8]
+const w: float32[8, 12] = random(1, -1, 1)
+const v: float32[12, 8] = random(2, -1, 1)
+const three: float32[] = [3]
+const a: float32[] = [0.044715]
+const b: float32[] = [0.7978846]
+const one: float32[] = [1]
+const half: float32[] = [0.5]
+x2 = reshape(x) {{shape: [6, 8]}}
+p = matmul(x2, w)
+r = reshape(p) {{shape: [1, 6, 12]}}
+h = mul(r, half)
+c = power(r, three)
+d = mul(c, a)
+e = add(r, d)
+f = mul(e, b)
+t = tanh(f)
+u = add(t, one)
+g = mul(h, u)
+g2 = reshape(g) {{shape: [6, 12]}}
+q = matmul(g2, v)
+y = reshape(q) {{shape: [1, 6, 8]}}
+output {})",
+                              output));
+  };
+  const Graph graph = graph_of("y");
+  EXPECT_EQ(CountOf(graph, "reshape"), 2) << PrintGraph(graph);
+  for (const KernelGroup& group : PartitionIntoKernels(graph, {})) {
+    const std::string& op = graph.node(group.anchor).op->name;
+    EXPECT_TRUE(op == "matmul" || op == "reshape") << "a kernel of " << op;
+  }
+  EXPECT_GT(CountOf(graph_of("y, r"), "reshape"), 2) << "the reshape is an output";
+}
+
+// The search for a product behind each value looks at a value once, however many ways lead to it.
+TEST(PassesTest, LongChainsOfSumsBeforeAReshapeEnd) {
+  std::string text = "input x: float32[6, 8]\ns0 = relu(x)\n";
+  for (int i = 0; i < 100; ++i) text += fmt::format("s{1} = add(s{0}, s{0})\n", i, i + 1);
+  const Graph graph = Passed(text + "r = reshape(s100) {shape: [1, 6, 8]}\ny = relu(r)\noutput y");
+  EXPECT_EQ(CountOf(graph, "relu"), 2);
+}
+
 TEST(PassesTest, ReshapesStayWhereAFunctionCannotGoBeforeThem) {
   const auto sums = [](std::string_view other, std::string_view outputs) {
     const Graph graph = Passed(fmt::format(R"(

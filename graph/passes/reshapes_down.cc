@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,11 @@ class Mover {
 
   // Returns whether elementwise functions alone stand between a product and the new value.
   bool IsOfProduct(ValueId now) {
+    const auto known = of_product_.find(now);
+    if (known != of_product_.end()) return known->second;
+    return of_product_[now] = FindProduct(now);
+  }
+  bool FindProduct(ValueId now) {
     const int32_t producer = builder().value(now).producer;
     if (producer < 0) return false;
     const Node node = builder().node(producer);
@@ -69,13 +75,22 @@ class Mover {
     });
   }
 
-  // Returns the new value, a product's, whose reshape the node alone reads, if the node may read
-  // that value and make a result of its shape.
+  // Returns whether all that is done with the value are elementwise functions of its shape.
+  bool OnlyElementwiseReads(ValueId value) const {
+    if (graph_.is_output(value)) return false;
+    return std::ranges::all_of(graph_.readers(value), [&](int reader) {
+      const Node& node = graph_.node(reader);
+      return IsElementwise(node) &&
+             graph_.value(node.outputs[0]).type.shape == graph_.value(value).type.shape;
+    });
+  }
+
+  // Returns the new value, a product's, whose reshape the node and others like it alone read, if
+  // the node may read that value and make a result of its shape.
   std::optional<ValueId> ReshapedProduct(const Node& node) {
     const Shape& result = graph_.value(node.outputs[0]).type.shape;
     for (const ValueId input : node.inputs) {
-      if (input == kAbsent || graph_.is_output(input) || graph_.readers(input).size() != 1)
-        continue;
+      if (input == kAbsent || !OnlyElementwiseReads(input)) continue;
       const std::optional<ValueId> from = ReshapeOf(rewriter_.at(input));
       if (!from || graph_.value(input).type.shape != result || !IsOfProduct(*from)) continue;
       const bool fit = std::ranges::all_of(node.inputs, [&](ValueId other) {
@@ -125,6 +140,7 @@ class Mover {
 
   const Graph& graph_;
   Rewriter rewriter_;
+  std::unordered_map<ValueId, bool> of_product_;  // of new values
 };
 
 }  // namespace
