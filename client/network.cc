@@ -123,21 +123,26 @@ bool IsNarrowed(const NetworkArguments& arguments) {
   return !arguments.what.starts_with(kByName) && arguments.dtype != "float32";
 }
 
-StatusOr<graph::NarrowedNetwork> LoadNarrowed(const NetworkArguments& arguments) {
-  KILN_CHECK(IsNarrowed(arguments), "{} as {}", arguments.what, arguments.dtype);
+StatusOr<graph::Graph> LoadWide(const NetworkArguments& arguments) {
   NetworkArguments wide = arguments;
   wide.dtype = "float32";
-  KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(wide));
+  return LoadNetwork(wide);
+}
+
+StatusOr<graph::NarrowedNetwork> Narrow(const graph::Graph& wide,
+                                        const NetworkArguments& arguments) {
+  KILN_CHECK(IsNarrowed(arguments), "{} as {}", arguments.what, arguments.dtype);
   StatusOr<ir::Type> type = ir::ParseType(arguments.dtype);
   if (!type.ok()) return Annotate(type.status(), "--dtype");
-  StatusOr<graph::NarrowedNetwork> narrowed = graph::NarrowFloats(network, *type);
+  StatusOr<graph::NarrowedNetwork> narrowed = graph::NarrowFloats(wide, *type);
   if (!narrowed.ok()) return Annotate(narrowed.status(), arguments.what);
   return narrowed;
 }
 
 StatusOr<graph::Graph> LoadNetwork(const NetworkArguments& arguments) {
   if (IsNarrowed(arguments)) {
-    KILN_ASSIGN_OR_RETURN(graph::NarrowedNetwork narrowed, LoadNarrowed(arguments));
+    KILN_ASSIGN_OR_RETURN(const graph::Graph wide, LoadWide(arguments));
+    KILN_ASSIGN_OR_RETURN(graph::NarrowedNetwork narrowed, Narrow(wide, arguments));
     return std::move(narrowed.graph);
   }
   StatusOr<graph::Graph> network =

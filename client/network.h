@@ -44,8 +44,10 @@ bool IsNarrowed(const NetworkArguments& arguments);
 
 // Returns the network before any pass. Errors are for the user and name the file.
 StatusOr<graph::Graph> LoadNetwork(const NetworkArguments& arguments);
-// Returns a network that IsNarrowed, and what of it stays float32.
-StatusOr<graph::NarrowedNetwork> LoadNarrowed(const NetworkArguments& arguments);
+// The two steps of that for a network that IsNarrowed: as its file has it, and made narrow.
+StatusOr<graph::Graph> LoadWide(const NetworkArguments& arguments);
+StatusOr<graph::NarrowedNetwork> Narrow(const graph::Graph& wide,
+                                        const NetworkArguments& arguments);
 
 // The algorithms for the convolutions of a network.
 enum class Variants : uint8_t {

@@ -387,6 +387,26 @@ TEST_F(CliTest, ANetworkCompilesAndRuns) {
   EXPECT_THAT(Refused(strict), HasSubstr("4 of 4 tasks never tuned for llvm"));
 }
 
+TEST_F(CliTest, CompilesAModelOfFloat32In16Bits) {
+  const std::string model = folder_.Join("small.graph"), file = folder_.Join("small.kiln");
+  ASSERT_OK(WriteFile(model,
+                      "input x: float32[4, 16]\n"
+                      "const w: float32[16, 8] = random(1, -1, 1)\n"
+                      "p = matmul(x, w)\n"
+                      "y = relu(p)\n"
+                      "output y\n"));
+  Words words = {"compile",  model,  "--dtype", "float16",
+                 "--target", "llvm", "--db",    folder_.Join("none.db"),
+                 "-o",       file};
+  const std::string printed = KilnPrints(words);
+  EXPECT_THAT(printed, AllOf(HasSubstr("float16: 2 nodes; float32: none\n"),
+                             HasSubstr("largest difference from float32, random inputs: y ")));
+  EXPECT_THAT(KilnPrints({"verify", file, "--kernels"}), HasSubstr("0 of 1 output wrong"));
+  words.emplace_back("--skip-difference");
+  EXPECT_THAT(KilnPrints(words),
+              AllOf(HasSubstr("float16: 2 nodes"), Not(HasSubstr("largest difference"))));
+}
+
 TEST_F(CliTest, AnOperatorIsANetworkOfOneKernel) {
   const std::string file = folder_.Join("op.kiln"), db = folder_.Join("none.db");
   EXPECT_THAT(KilnPrints({"compile", "matmul", "--args", "32,48,16", "--epilogue", "relu",

@@ -58,6 +58,7 @@ struct CompileFlags {
   bool strict = false;
   // True: the kernels are listed.
   bool kernels = false;
+  bool skip_difference = false;
   uint64_t seed = 1;
   DefaultRecords defaults;
 };
@@ -164,28 +165,46 @@ std::string KernelJson(const KernelCoverage& kernel) {
       kernel.expected_s, kernel.is_simple, JsonString(kernel.reused_from), kernel.takes_packed);
 }
 
-// Says what of a network was made narrow, and what that changes.
-Status PrintNarrowed(const NetworkArguments& arguments, const CompiledNetwork& compiled) {
-  KILN_ASSIGN_OR_RETURN(const graph::NarrowedNetwork narrowed, LoadNarrowed(arguments));
+// A network before any pass.
+struct Loaded {
+  graph::Graph network;                            // what the file or the name says
+  std::optional<graph::NarrowedNetwork> narrowed;  // the network made narrow, if that is asked for
+  const graph::Graph& used() const { return narrowed.has_value() ? narrowed->graph : network; }
+};
+
+StatusOr<Loaded> Load(const NetworkArguments& arguments) {
+  if (!IsNarrowed(arguments)) {
+    KILN_ASSIGN_OR_RETURN(graph::Graph network, LoadNetwork(arguments));
+    return Loaded{.network = std::move(network), .narrowed = {}};
+  }
+  KILN_ASSIGN_OR_RETURN(graph::Graph wide, LoadWide(arguments));
+  KILN_ASSIGN_OR_RETURN(graph::NarrowedNetwork narrowed, Narrow(wide, arguments));
+  return Loaded{.network = std::move(wide), .narrowed = std::move(narrowed)};
+}
+
+// Says what of a network was made narrow.
+void PrintNarrowed(const graph::NarrowedNetwork& narrowed, std::string_view dtype) {
   std::vector<std::string> wide;
   for (const auto& [op, count] : narrowed.wide) wide.push_back(fmt::format("{} {}", count, op));
-  fmt::print("{}: {}; float32: {}\n", arguments.dtype, Counted(narrowed.narrow, "node"),
+  fmt::print("{}: {}; float32: {}\n", dtype, Counted(narrowed.narrow, "node"),
              wide.empty() ? "none" : fmt::format("{}", fmt::join(wide, ", ")));
   std::fflush(stdout);
-  NetworkArguments as_it_is = arguments;
-  as_it_is.dtype = "float32";
-  KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(as_it_is));
+}
+
+// Says what the narrow types change.
+Status PrintDifference(const Loaded& loaded, const CompiledNetwork& compiled) {
   KILN_ASSIGN_OR_RETURN(const std::vector<ir::NDArray> inputs,
                         RandomInputs(compiled.network, /*seed=*/1));
   KILN_ASSIGN_OR_RETURN(const std::vector<Verdict> outputs,
-                        CompareWithWide(narrowed.graph, network, inputs));
+                        CompareWithWide(loaded.narrowed->graph, loaded.network, inputs));
   for (const Verdict& output : outputs)
     fmt::print("largest difference from float32, random inputs: {} {:.1e} of its largest value\n",
                output.name, output.max_error);
   return OkStatus();
 }
 
-StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session& session) {
+StatusOr<CompiledNetwork> CompileWhole(const graph::Graph& network, const CompileFlags& flags,
+                                       const Session& session) {
   CompileOptions options;
   options.programs.strict = flags.strict;
   options.programs.seed = flags.seed;
@@ -194,7 +213,6 @@ StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session&
     return InvalidArgument("--let {}: {} is a network, expected a text file with a param",
                            flags.arguments.lets[0], flags.network.what);
   }
-  KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(flags.network));
   // Without records all schedules are chosen without measuring.
   auto archive = OpenBestRecords(session, flags.defaults);
   if (!archive.ok() && archive.status().code() != StatusCode::kNotFound) return archive.status();
@@ -234,9 +252,13 @@ StatusOr<CompiledNetwork> CompileComputation(const CompileFlags& flags, const Se
 
 Status Compile(const CompileFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const CompiledForm form, ParseCompiledForm(flags.form));
-  KILN_ASSIGN_OR_RETURN(const CompiledNetwork compiled, IsNetwork(flags.network.what)
-                                                            ? CompileWhole(flags, session)
-                                                            : CompileComputation(flags, session));
+  std::optional<Loaded> loaded;
+  if (IsNetwork(flags.network.what)) {
+    KILN_ASSIGN_OR_RETURN(loaded, Load(flags.network));
+  }
+  KILN_ASSIGN_OR_RETURN(const CompiledNetwork compiled,
+                        loaded.has_value() ? CompileWhole(loaded->used(), flags, session)
+                                           : CompileComputation(flags, session));
   KILN_ASSIGN_OR_RETURN(const int64_t bytes, WriteCompiledAs(form, flags.output, compiled));
   if (session.json) {
     for (const KernelCoverage& kernel : compiled.coverage) fmt::print("{}\n", KernelJson(kernel));
@@ -244,8 +266,9 @@ Status Compile(const CompileFlags& flags, const Session& session) {
   }
   if (flags.kernels) PrintKernels(compiled);
   KILN_RETURN_IF_ERROR(PrintSummary(compiled, flags.defaults, flags.output, bytes));
-  const bool is_narrowed = IsNetwork(flags.network.what) && IsNarrowed(flags.network);
-  return is_narrowed ? PrintNarrowed(flags.network, compiled) : OkStatus();
+  if (!loaded.has_value() || !loaded->narrowed.has_value()) return OkStatus();
+  PrintNarrowed(*loaded->narrowed, flags.network.dtype);
+  return flags.skip_difference ? OkStatus() : PrintDifference(*loaded, compiled);
 }
 
 }  // namespace
@@ -303,6 +326,9 @@ Run AddCompile(CLI::App& compile, SessionFlags& session) {
   compile.add_flag("--strict", flags->strict,
                    "refuse a network of which a task was never tuned for the target");
   compile.add_flag("--kernels", flags->kernels, "list the kernels");
+  compile.add_flag("--skip-difference", flags->skip_difference,
+                   "of a model that --dtype makes narrow: do not compute it on this CPU to say how "
+                   "far its results are from float32's");
   compile.add_option("--seed", flags->seed, "of schedules that are chosen without measuring")
       ->check(NotNegative())
       ->capture_default_str();
