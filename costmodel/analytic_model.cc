@@ -46,6 +46,10 @@ bool IsBulk(double async) { return (IsOnline(async) ? async - kOnline : async) >
 // Wavefronts of a warp's request to shared memory with 16 bytes for each thread.
 constexpr double kCopyWavefronts = 4;
 
+// Seconds for which a device starts one block after the other, however few threads these have. The
+// figure is that of empty kernels of 1,056 to 35,840 blocks of 32 to 256 threads on an H200.
+constexpr double kBlockStart = 0.605e-9;
+
 // An online softmax by units of four warps. The figures come from 91 kernels of five attentions
 // that were measured on an H200 (docs/experiments/matrix-units.md).
 //
@@ -215,6 +219,7 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const double one = std::max(alone, busy(1)) + exposed;
   double cycles = std::max(one, busy(together) + exposed / together);
   if (rounds > 1) cycles = std::max(one, busy(all)) + (one - busy(1)) * (rounds - 1) / resident;
+  cycles = std::max(cycles, kernel[k_kernel_blocks] * kBlockStart * d.clock_hz + one);
   cycles = std::max(
       cycles, (without(kernel[k_kernel_global_bytes], bulk.bytes) + bulk.bytes / kBulkL2Rate) /
                   d.l2_bytes_per_cycle);

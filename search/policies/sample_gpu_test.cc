@@ -217,15 +217,19 @@ TEST(SampleGpu, ShapesOfMovesAndRowsVary) {
     Case c;
     LengthRole role;
     std::set<int64_t> lengths;
-  } cases[] = {{{"relu", "4096,4096"}, LengthRole::kSerial, {1, 2, 4, 8, 16}},
-               {{"relu", "4096,4096"}, LengthRole::kLanes, {1, 2, 4}},
-               {{"relu", "1009,1013"}, LengthRole::kLanes, {1, 2, 4}},
-               {{"softmax", "512,1000"}, LengthRole::kLanes, {1, 2, 4}},
-               {{"softmax", "512,1002"}, LengthRole::kLanes, {1, 2}},
-               {{"softmax", "512,1000"}, LengthRole::kRows, {1, 2, 4, 8, 16, 32}},
-               {{"transpose", "2048,4096"}, LengthRole::kTile, {16, 32, 64, 128}},
-               {{"transpose", "2048,4096"}, LengthRole::kLanes, {1, 2, 4}},
-               {{"transpose", "2049,4095"}, LengthRole::kLanes, {1}}};
+  } cases[] = {
+      {{"relu", "4096,4096"}, LengthRole::kSerial, {1, 2, 4, 8, 16}},
+      {{"relu", "4096,4096"}, LengthRole::kLanes, {1, 2, 4}},
+      {{"relu", "1009,1013"}, LengthRole::kLanes, {1, 2, 4}},
+      {{"softmax", "512,1000"}, LengthRole::kLanes, {1, 2, 4}},
+      {{"softmax", "512,1002"}, LengthRole::kLanes, {1, 2}},
+      {{"softmax", "512,1000"}, LengthRole::kRows, {1, 2, 4, 8, 16, 32}},
+      {{"sum", "512,96,axis=1", {"relu"}}, LengthRole::kRows, {1, 2, 4, 8, 16, 32}},
+      {{"sum", "512,14,96,axis=2", {"relu"}}, LengthRole::kRows, {1, 2, 4, 7, 8, 14}},
+      {{"sum", "512,96,axis=1", {"relu"}}, LengthRole::kThreads, {4, 8, 16, 32, 64, 128, 256, 512}},
+      {{"transpose", "2048,4096"}, LengthRole::kTile, {16, 32, 64, 128}},
+      {{"transpose", "2048,4096"}, LengthRole::kLanes, {1, 2, 4}},
+      {{"transpose", "2049,4095"}, LengthRole::kLanes, {1}}};
   for (const auto& [c, role, lengths] : cases) {
     SCOPED_TRACE(fmt::format("{} {}", c.op, c.args));
     const Task task = MakeTask(c);

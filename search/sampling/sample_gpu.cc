@@ -56,6 +56,18 @@ bool HasThreadLoop(const Stage& stage) {
   });
 }
 
+// Returns true if the split shares out the terms of a row, of which a block may have several. The
+// sketch's stages are the operators.
+bool IsOfRows(const State& state, const schedule::SplitStep& split) {
+  if (state.num_stages() != state.dag()->size()) return false;
+  const dag::Operator& op = *state.stage(split.stage_id).op;
+  const auto axes = static_cast<int>(op.axes().size());
+  if (!op.is_reduction() || split.loop != axes) return false;
+  const Attach& at = state.attach(split.stage_id);
+  if (at.kind == Attach::kRoot) return axes > 0;
+  return at.kind == Attach::kIter && at.loop + 1 == axes && SplitStepsOf(state, at.stage).empty();
+}
+
 // Draws other numbers of threads, and of elements in their vectors, for the sketch's reductions
 // across threads.
 Sketch VaryReducingThreads(Sketch sketch, const target::HardwareParams& hardware, Rng& rng) {
@@ -66,6 +78,11 @@ Sketch VaryReducingThreads(Sketch sketch, const target::HardwareParams& hardware
     const schedule::SplitStep& split = *schedule::As<schedule::SplitStep>(*sketch.steps[i]);
     std::vector<int64_t> lengths = split.lengths;
     lengths[0] = RandomThreads(split.extent, hardware, rng);
+    if (IsOfRows(sketch.state, split) && lengths[0] == hardware.warp_size) {
+      std::vector<int64_t> threads = PartsOfWarp(split.extent, max_lanes, hardware);
+      threads.push_back(lengths[0]);
+      if (threads.size() > 1) lengths[0] = PickFrom(rng, threads);
+    }
     for (size_t k = 1; k < lengths.size(); ++k)
       lengths[k] = PickFrom(rng, LengthChoices(roles[k], split.extent, max_lanes, hardware));
     sketch.steps[i] = std::make_shared<schedule::SplitStep>(
@@ -145,7 +162,7 @@ class ThreadBinder {
     const std::vector<int> reductions = ReductionsInRowsOf(s);
     std::optional<int> rows_loop;
     if (!reductions.empty()) rows_loop = state_.attach(reductions[0]).loop;
-    const int64_t rows = RowsOf(s, rows_loop, reductions);
+    KILN_ASSIGN_OR_RETURN(const int64_t rows, RowsOf(s, rows_loop, reductions));
     if (rows > 0 && rows_loop) {
       KILN_RETURN_IF_ERROR(Split(s, *rows_loop, {rows}));
       KILN_RETURN_IF_ERROR(Bind(s, *rows_loop + 1, Annotation::kThreadY));
@@ -193,8 +210,10 @@ class ThreadBinder {
 
   // Draws the rows that a block of root stage s has, of its loop rows_loop, in which `reductions`
   // are computed, or of all its outer loops. Returns 0 if each block has one row. A reduction by a
-  // single warp needs no barrier, so several fit a block.
-  int64_t RowsOf(int s, std::optional<int> rows_loop, const std::vector<int>& reductions) {
+  // single warp needs no barrier, so several fit a block. Parts of a warp have rows for whole
+  // warps.
+  StatusOr<int64_t> RowsOf(int s, std::optional<int> rows_loop,
+                           const std::vector<int>& reductions) {
     const Stage& stage = state_.stage(s);
     int64_t threads = 0, extent = 1;
     bool outer = true;
@@ -207,13 +226,23 @@ class ThreadBinder {
     }
     // A stage without threads of its own has an element for each row.
     if (threads == 0 && !reductions.empty()) threads = ThreadsOf(reductions[0]);
-    if (!vary_threads_ || threads != hardware_.warp_size || extent <= 1) return 0;
-    return PickFrom(rng_, LengthChoices(LengthRole::kRows, extent, 1, hardware_));
+    if (!vary_threads_ || threads > hardware_.warp_size || threads < 1) return 0;
+    std::vector<int64_t> rows = LengthChoices(LengthRole::kRows, extent, 1, hardware_);
+    if (threads == hardware_.warp_size) return extent > 1 ? PickFrom(rng_, rows) : 0;
+    std::erase_if(rows, [&](int64_t n) { return n * threads % hardware_.warp_size != 0; });
+    if (rows.empty())
+      return FailedPrecondition("stage {}: {} rows of {} threads fill no warp", s, extent, threads);
+    return PickFrom(rng_, rows);
   }
 
+  // Returns the threads of a reduction as its split has them. The extents of its loops are not
+  // known while it is computed in another stage.
   int64_t ThreadsOf(int s) const {
-    for (const schedule::LoopIter& loop : state_.stage(s).loops) {
-      if (loop.annotation == Annotation::kThreadX) return state_.stage(s).iters[loop.iter].extent;
+    for (const int step : SplitStepsOf(state_, s)) {
+      const auto roles = LengthRoles(state_.steps(), static_cast<size_t>(step));
+      if (!roles.empty() && roles[0] == LengthRole::kThreads)
+        return schedule::As<schedule::SplitStep>(*state_.steps()[static_cast<size_t>(step)])
+            ->lengths[0];
     }
     return 0;
   }

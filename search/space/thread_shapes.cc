@@ -1,6 +1,7 @@
 #include "search/space/thread_shapes.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "base/numbers/integers.h"
@@ -84,8 +85,15 @@ std::vector<int64_t> LengthChoices(LengthRole role, int64_t extent, int64_t max_
   switch (role) {
     case LengthRole::kSerial:
       return PowersOfTwo(1, std::min(extent, kMostSerial));
-    case LengthRole::kRows:
-      return PowersOfTwo(1, std::min(extent, kMostRows));
+    case LengthRole::kRows: {
+      std::vector<int64_t> rows = PowersOfTwo(1, std::min(extent, kMostRows));
+      // Blocks of a short axis are full where their rows divide it.
+      for (int64_t n = 3; extent <= 2 * kMostRows && n <= std::min(extent, kMostRows); ++n) {
+        if (extent % n == 0 && !std::has_single_bit(static_cast<uint64_t>(n))) rows.push_back(n);
+      }
+      std::ranges::sort(rows);
+      return rows;
+    }
     case LengthRole::kLanes: {
       std::vector<int64_t> lanes = PowersOfTwo(1, max_lanes);
       std::erase_if(lanes, [extent](int64_t n) { return extent % n != 0; });
@@ -109,6 +117,12 @@ int64_t MostLanes(const dag::Dag& dag, const target::HardwareParams& hardware) {
   int64_t bytes = hardware.vector_unit_bytes;
   for (int i = 0; i < dag.size(); ++i) bytes = std::min<int64_t>(bytes, dag.op(i).type().bytes());
   return std::max<int64_t>(1, hardware.vector_unit_bytes / std::max<int64_t>(1, bytes));
+}
+
+std::vector<int64_t> PartsOfWarp(int64_t terms, int64_t max_lanes,
+                                 const target::HardwareParams& hardware) {
+  if (terms >= hardware.warp_size * max_lanes) return {};
+  return PowersOfTwo(std::max(1, hardware.warp_size / 8), hardware.warp_size / 2);
 }
 
 int64_t RandomThreads(int64_t extent, const target::HardwareParams& hardware, Rng& rng) {

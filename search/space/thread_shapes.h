@@ -41,6 +41,11 @@ std::vector<int64_t> LengthChoices(LengthRole role, int64_t extent, int64_t max_
 // Elements of the smallest type of the DAG in one vector.
 int64_t MostLanes(const dag::Dag& dag, const target::HardwareParams& hardware);
 
+// Parts of a warp that may share out a row of so many terms, beside RandomThreads: whole rows of the
+// others are in the same warp. Empty: the row has vectors for all threads of a warp.
+std::vector<int64_t> PartsOfWarp(int64_t terms, int64_t max_lanes,
+                                 const target::HardwareParams& hardware);
+
 // A warp times a power of two: up to a block, and no more than `extent` keeps busy.
 int64_t RandomThreads(int64_t extent, const target::HardwareParams& hardware, Rng& rng);
 
