@@ -20,7 +20,8 @@ namespace {
   X(kernel_stages) X(kernel_stage_loads) X(kernel_unique_bytes) \
   X(kernel_global_bytes) X(kernel_parallel_tasks) X(program_cores) \
   X(program_vector_bytes) X(kernel_cluster_cores) X(kernel_cluster_barriers) \
-  X(kernel_thread_remote_bytes) X(kernel_spilled) X(row_async) X(row_global_read_bytes)
+  X(kernel_thread_remote_bytes) X(kernel_spilled) X(row_async) X(row_global_read_bytes) \
+  X(row_flops) X(kernel_copies_ahead) X(kernel_wave_share) X(kernel_shared_bytes)
 // clang-format on
 
 #define KILN_COLUMN(name) k_##name,
@@ -71,6 +72,32 @@ constexpr double kOnlineL2Rate = 2.6;
 // If rows see less than this share of the keys, a mask hides the others, and blocks have different
 // numbers of tiles. The longest blocks come first.
 constexpr double kMaskedShare = 0.75;
+
+// A product by units of four warps whose tiles come in bulk. The figures come from 49 kernels of a
+// convolution, a dense layer and a gated product that were measured on an H200
+// (docs/experiments/matrix-units.md). Cycles are those of the clock of the calibration.
+//
+// Products, times the bytes of an element, that the units add up in a cycle. Features count them by
+// their share of a multiply-add in float32: 0.84 / 16 for elements of two bytes
+// (compiler/features/op_counts.h).
+constexpr double kUnitRate = 3500, kOfFlops = 16 / 0.84;
+// Bytes of shared memory that are written and read in a cycle, and that the L2 cache gives to the
+// copy engine of each multiprocessor, of data from the L2 cache and from memory.
+constexpr double kTileRate = 145, kTileL2Rate = 60, kTileMemoryRate = 50;
+// Cycles of the copy engine for a piece of a row.
+constexpr double kPieceCycles = 1.7;
+// Cycles between the start of a copy and its first bytes, from the L2 cache and from memory. Data
+// of more bytes than kCached come from memory.
+constexpr double kL2Latency = 700, kMemoryLatency = 1150, kCached = 45e6;
+// Cycles from the first instruction of a block to its first product, and from the last product to
+// the end of the block, beside the instructions for its results.
+constexpr double kProductStart = 1800;
+// Pairs of blocks wait for each other. Rows of a window come to the units through registers.
+constexpr double kPair = 1.03, kThroughRegisters = 1.35, kOftener = 1.1;
+// Bytes that a block reads or writes in a cycle to exchange parts of sums through memory.
+constexpr double kPartRate = 20;
+// If registers are missing, all sums leave theirs in each iteration.
+constexpr double kMissingRegisters = 8, kMostSlower = 4;
 
 // Reads values by name, and undoes the scaling of the columns.
 class Row {
@@ -125,6 +152,108 @@ AnalyticModel::BulkCopies AnalyticModel::BulkCopiesOf(const FloatMatrix& rows, i
     copies.accesses += row[k_row_thread_accesses];
   }
   return copies;
+}
+
+struct AnalyticModel::ProductWork {
+  double tiles = 0, iterations = 0, cores = 1, resident = 1, launched = 0;
+  double ahead = 1, shared_bytes = 0;  // iterations of copies ahead, and room for all buffers
+  bool is_streamed = false, has_pairs = false, is_cached = true;
+  // Of all blocks: bytes of the first factor's tiles and of the others', pieces of rows, products
+  // times the bytes of an element.
+  double first_bytes = 0, other_bytes = 0, pieces = 0, products = 0;
+  double results = 1, sums = 1;  // of a tile, and arrays of them
+  // Cycles of a tile beside the products: instructions for the results, and exchange of parts of
+  // sums.
+  double rest = 0, exchange = 0;
+  double slower = 1;  // because of missing registers
+};
+
+double AnalyticModel::ProductCycles(const ProductWork& w) {
+  const double all = std::max(1.0, w.tiles * w.iterations);
+  const double bytes = (w.first_bytes + w.other_bytes) / all;
+  const double units = w.products / all / kUnitRate * w.slower;
+  // The units read all columns for each 64 rows. Elements of a window are read more often than they
+  // are copied.
+  const double rows = w.products / std::max(1.0, w.other_bytes);
+  const double read = w.sums * rows * rows * w.other_bytes / w.results;
+  const double shared =
+      (bytes + (std::max(w.sums * w.first_bytes, read) + w.products / 64) / all) / kTileRate;
+  const double rate = w.is_cached ? kTileL2Rate : kTileMemoryRate;
+  const double engine = std::max(w.pieces / all * kPieceCycles, bytes / rate);
+  const bool is_window = read > kOftener * w.sums * w.first_bytes;
+  const double iteration = std::max({units, shared, engine}) * (w.has_pairs ? kPair : 1) *
+                           (is_window ? kThroughRegisters : 1);
+  // One buffer waits for the products that read it, and the others are filled meanwhile.
+  const double latency = (w.is_cached ? kL2Latency : kMemoryLatency) + bytes / rate;
+  const double buffers = std::min(w.ahead + 2, std::floor(w.shared_bytes / bytes));
+  const double filled = (latency + iteration) / std::max(1.4, buffers - 1);
+  const auto cycles_of = [&](double together) { return std::max(iteration, filled / together); };
+  if (w.is_streamed) {
+    const double together = std::clamp(w.launched / w.cores, 1.0, w.resident);
+    // A block ends with the parts of the others that have begun its sum.
+    const double parts = std::ceil(w.launched / w.tiles);
+    return all / w.cores * cycles_of(together) + kProductStart +
+           (1 + w.tiles / w.launched) * w.rest + (1 + parts) * w.exchange;
+  }
+  const bool is_persistent = w.launched < w.tiles;
+  double cycles = 0, rounds = 0;
+  for (double left = std::ceil(w.tiles / w.cores); left > 0; ++rounds) {
+    const double together = std::min(left, w.resident);
+    cycles += together * w.iterations * cycles_of(together);
+    left -= together;
+  }
+  return cycles + rounds * w.rest + (is_persistent ? 1 : rounds) * kProductStart + w.exchange;
+}
+
+AnalyticModel::ProductWork AnalyticModel::ProductOf(const FloatMatrix& rows, int begin,
+                                                    int end) const {
+  const device::Calibration& d = device_;
+  const Row kernel(rows.row(begin), column_);
+  ProductWork work{.tiles = std::round(kernel[k_kernel_parallel_tasks]),
+                   .iterations = std::round(kernel[k_kernel_barriers]),
+                   .cores = std::max(1.0, std::round(kernel[k_kernel_cluster_cores])),
+                   .resident = std::max(1.0, std::round(kernel[k_kernel_blocks_per_core])),
+                   .launched = std::max(1.0, std::round(kernel[k_kernel_blocks])),
+                   .ahead = std::round(kernel[k_kernel_copies_ahead]),
+                   .shared_bytes = kernel[k_kernel_shared_bytes] + 1};
+  double most = 0, results = 0, sums = 0, of_thread = 0;
+  for (int r = begin; r < end; ++r) most = std::max(most, Row(rows.row(r), column_)[k_row_flops]);
+  bool is_first = true;
+  for (int r = begin; r < end; ++r) {
+    const Row row(rows.row(r), column_);
+    if (IsBulk(row.raw(k_row_async))) {
+      const double bytes = row[k_row_global_read_bytes];
+      work.has_pairs |= row.raw(k_row_async) > kBulkCopies;
+      (is_first ? work.first_bytes : work.other_bytes) += bytes;
+      work.pieces += bytes / std::max(16.0, row[k_row_vector_bytes]);
+      of_thread += row[k_row_thread_instructions];
+      is_first = false;
+      continue;
+    }
+    is_first = true;
+    if (row[k_row_reduce_len] <= 1 || row[k_row_flops] < most / 4) continue;
+    work.products += row[k_row_flops] * kOfFlops;
+    of_thread += row[k_row_thread_instructions];
+    results += row[k_row_thread_trips] / row[k_row_reduce_len];
+    ++sums;
+  }
+  const double threads = kernel[k_kernel_threads];
+  work.results = std::max(1.0, results * threads);
+  work.sums = std::max(1.0, sums);
+  const double spilled = kernel[k_kernel_spilled];
+  work.slower = std::min(kMostSlower, 1 + spilled / kMissingRegisters);
+  work.is_cached = kernel[k_kernel_unique_bytes] < kCached;
+  work.rest = std::max(0.0, kernel[k_kernel_thread_instructions] - of_thread) * threads / 128 *
+                  d.issue_cycles +
+              kernel[k_kernel_thread_special] * threads / 16;
+  // Streamed sums give all blocks as much work, though they are not as many tiles.
+  work.is_streamed = kernel.raw(k_kernel_wave_share) == 1 &&
+                     (work.launched > work.tiles || std::fmod(work.tiles, work.launched) != 0);
+  work.exchange = work.is_streamed
+                      ? 4 * work.results / kPartRate
+                      : kernel[k_kernel_thread_remote_bytes] * threads / d.remote_bytes_per_cycle +
+                            kernel[k_kernel_cluster_barriers] * d.cluster_barrier_latency;
+  return work;
 }
 
 struct AnalyticModel::OnlineWork {
@@ -235,6 +364,10 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
                            .seen = of_all > 0 ? seen / of_all : 1,
                            .bulk_bytes = bulk.bytes,
                            .other_bytes = without(kernel[k_kernel_global_bytes], bulk.bytes)});
+  }
+  if (bulk.bytes > 0 && !is_online) {
+    const ProductWork work = ProductOf(rows, begin, end);
+    if (work.products > 0 && work.other_bytes > 0) cycles = ProductCycles(work);
   }
   const double time = cycles / d.clock_hz + d.launch_s;
 

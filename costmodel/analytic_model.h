@@ -48,6 +48,10 @@ class AnalyticModel final : public CostModel {
 
   struct BulkCopies;
   BulkCopies BulkCopiesOf(const FloatMatrix& rows, int begin, int end) const;
+  struct ProductWork;
+  // Collects the work of a product by units of four warps whose tiles come in bulk.
+  ProductWork ProductOf(const FloatMatrix& rows, int begin, int end) const;
+  static double ProductCycles(const ProductWork& work);
   struct OnlineWork;
   // Returns the cycles of an online softmax by units of four warps.
   double OnlineCycles(const OnlineWork& work) const;

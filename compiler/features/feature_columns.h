@@ -119,7 +119,8 @@ inline constexpr int kNumCurve = 10;
 //   stack_trips      iterations of loops that index registers without being unrolled: such
 //                    "registers" lie in memory
 //   lanes            iterations of the vectorized loop
-//   vector_bytes     bytes of the vectorized loop
+//   vector_bytes     bytes of the vectorized loop, and for a tile that the copy engine brings those
+//                    of a piece of a row
 //   register_buffering   raw: 0, 1, 2: the register double buffering of operands
 //                    (Hint::kRegisterBuffering)
 //   async            raw: 1 for an asynchronous copy to shared memory, 1 + Hint::kBulkCopies if a

@@ -66,6 +66,13 @@ int32_t WayOfCopy(const KernelFeatures& record, const StoreFeatures& store) {
   return record.is_in_warps && is_of_warpgroups ? kOfOnlineSoftmax + way : way;
 }
 
+// Returns the bytes of a row of a tile that the copy engine brings as one piece: a swizzled tile
+// has parts of 128, 64 or 32 bytes (codegen/cuda/swizzle.h).
+double PieceBytes(const ir::Buffer& tile) {
+  const int64_t row = tile.shape.back() * tile.type.bytes();
+  return row % 128 == 0 ? 128 : row % 64 == 0 ? 64 : row % 32 == 0 ? 32 : 16;
+}
+
 void WriteLoops(const KernelFeatures& record, const StoreFeatures& store, const Trips& trips,
                 Row row) {
   row.Set(col::row_thread_trips, store.thread_trips);
@@ -101,7 +108,10 @@ void WriteWork(KernelFeatures& record, const StoreFeatures& store, const Trips& 
   row.Set(col::row_flops, all_flops);
   row.Set(col::row_thread_instructions, instructions);
   row.Set(col::row_thread_special, special);
-  row.Set(col::row_vector_bytes, vector_bytes);
+  row.Set(col::row_vector_bytes,
+          WayOfCopy(record, store) > 1 && !record.is_in_warps
+              ? PieceBytes(record.program.buffers[static_cast<size_t>(store.store->slot)])
+              : vector_bytes);
   row.Set(col::row_thread_accesses, accesses);
   record.totals.flops += flops;
   record.totals.all_flops += all_flops;
@@ -138,8 +148,11 @@ double MemoryAccesses(const KernelFeatures& record, const StoreFeatures& store) 
 // Returns the registers of a GPU thread for values that are read from memory.
 double OperandRegisters(const KernelFeatures& record, const StoreFeatures& store,
                         const Trips& trips) {
-  // Copies of an online softmax are unrolled, and pass by the registers.
-  if (store.is_of_warpgroup || (record.is_in_warps && store.store->is_async)) return 0;
+  // Copies of an online softmax are unrolled, and those of the copy engine are no instructions.
+  // Both pass by the registers.
+  if (store.is_of_warpgroup || (record.is_in_warps && store.store->is_async) ||
+      WayOfCopy(record, store) > 1)
+    return 0;
   double operands = 0;
   for (const Access& access : store.accesses) {
     if (!access.writes && record.ScopeOf(access) != Scope::kLocal)
