@@ -34,6 +34,9 @@ constexpr std::string_view kNames[] = {KILN_ANALYTIC_COLUMNS(KILN_NAME)};
 // Cache sizes of the columns miss_1m and miss_32m.
 constexpr double kL2Bytes = 1 << 20, kL3Bytes = 32 << 20;
 
+// Asynchronous copies of threads reach these multiples of the rates at which threads load from the
+// L2 cache and within a multiprocessor (docs/cost-models.md).
+constexpr double kAsyncL2Rate = 2.6, kAsyncRate = 2;
 // The bulk copy engine reaches these multiples of the rates at which threads load from the L2 cache
 // and within a multiprocessor. If tiles are filled ahead, this share of the latencies of a tile and
 // its barriers is left. The figures come from 1,200 kernels of matrix units that were measured on
@@ -43,6 +46,7 @@ constexpr double kBulkL2Rate = 8, kBulkRate = 3, kBulkLatency = 0.05;
 // units of four warps are higher by a number.
 constexpr double kBulkCopies = 2, kOnline = 4;
 bool IsOnline(double async) { return async > kOnline; }
+bool IsAsync(double async) { return async > 0.5 && async < kBulkCopies; }
 bool IsBulk(double async) { return (IsOnline(async) ? async - kOnline : async) >= kBulkCopies; }
 // Wavefronts of a warp's request to shared memory with 16 bytes for each thread.
 constexpr double kCopyWavefronts = 4;
@@ -67,8 +71,6 @@ constexpr double kOnlineWait = 140, kTurnWait = 200, kTurnShare = 0.93;
 // A group that has a multiprocessor to itself takes so much longer, because nothing is multiplied
 // while it computes exponentials.
 constexpr double kLoneGroup = 1.3;
-// Asynchronous copies of threads reach this multiple of the rate of other loads from the L2 cache.
-constexpr double kOnlineL2Rate = 2.6;
 // If rows see less than this share of the keys, a mask hides the others, and blocks have different
 // numbers of tiles. The longest blocks come first.
 constexpr double kMaskedShare = 0.75;
@@ -281,7 +283,7 @@ double AnalyticModel::OnlineCycles(const OnlineWork& work) const {
   const double alone = work.groups * of_group * (is_one ? kLoneGroup : 1);
   const double of_block = std::ceil(together) * work.groups <= 1 ? alone : work.groups * of_group;
   const double longest = alone / (is_masked ? work.seen : 1) + kOnlineStart;
-  const double from_l2 = work.bulk_bytes / kBulkL2Rate + work.other_bytes / kOnlineL2Rate;
+  const double from_l2 = work.bulk_bytes / kBulkL2Rate + work.other_bytes / kAsyncL2Rate;
   const double starts = std::ceil(all) / together * kOnlineStart;
   return std::max({all * of_block + starts, longest, from_l2 / d.l2_bytes_per_cycle});
 }
@@ -310,17 +312,23 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
                                  bulk.bytes / (blocks * std::max(1.0, kernel[k_kernel_threads])));
   const double latency = bulk.bytes > 0 ? kBulkLatency : 1;
   double sums = 0;  // time of dependent sums
+  double async_bytes = 0;
   double seen = 0, of_all = 0;
   bool is_online = false;
   for (int r = begin; r < end; ++r) {
     const Row row(rows.row(r), column_);
     is_online |= IsOnline(row.raw(k_row_async));
+    if (IsAsync(row.raw(k_row_async))) async_bytes += row[k_row_global_read_bytes];
     if (row[k_row_reduce_len] <= 1) continue;
     seen += row[k_row_thread_instructions];
     of_all += row[k_row_thread_instructions] / std::max(1e-3, row.raw(k_row_work));
     const double runs = row[k_row_thread_trips] * row.raw(k_row_work);
     sums += runs * d.fma_latency / std::max(1.0, row[k_row_chains]);
   }
+  // Sectors of a thread, of which those of asynchronous copies take less time.
+  const double threads = std::max(1.0, kernel[k_kernel_threads]);
+  const double copied = std::min(sectors, async_bytes / (blocks * threads));
+  const double loaded = sectors - copied * (1 - 1 / kAsyncRate);
   const double alone = std::max(instructions * d.instruction_latency +
                                     wavefronts * d.shared_latency + requests * d.request_latency,
                                 sums);
@@ -333,8 +341,8 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const auto busy = [&](double num_blocks) {
     const double issue = std::ceil(num_blocks * warps / 4) * instructions * d.issue_cycles;
     const double shared = num_blocks * warps * wavefronts * d.wavefront_cycles;
-    const double l1 = num_blocks * (warps * sectors * 32 + bulk.bytes / blocks / kBulkRate) /
-                      d.l1_bytes_per_cycle;
+    const double l1 =
+        num_blocks * (warps * loaded * 32 + bulk.bytes / blocks / kBulkRate) / d.l1_bytes_per_cycle;
     return std::max({issue, shared, l1}) + num_blocks * others;
   };
 
@@ -349,9 +357,9 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   double cycles = std::max(one, busy(together) + exposed / together);
   if (rounds > 1) cycles = std::max(one, busy(all)) + (one - busy(1)) * (rounds - 1) / resident;
   cycles = std::max(cycles, kernel[k_kernel_blocks] * kBlockStart * d.clock_hz + one);
-  cycles = std::max(
-      cycles, (without(kernel[k_kernel_global_bytes], bulk.bytes) + bulk.bytes / kBulkL2Rate) /
-                  d.l2_bytes_per_cycle);
+  const double from_l2 = without(kernel[k_kernel_global_bytes], bulk.bytes + async_bytes) +
+                         bulk.bytes / kBulkL2Rate + async_bytes / kAsyncL2Rate;
+  cycles = std::max(cycles, from_l2 / d.l2_bytes_per_cycle);
   if (is_online) {
     // The columns are in single precision.
     cycles = OnlineCycles({.blocks = std::round(blocks),

@@ -305,20 +305,23 @@ class Collector {
     return tasks;
   }
 
-  // Returns the threads of a warp that execute the store. Adds the loops on which the guards
-  // depend.
+  // Returns the threads of a warp that execute the store, where some do. A guard that no thread
+  // passes is that of an iteration, as of the last copies ahead of their use: where it lets through
+  // any thread, it lets through all. Adds the loops on which the guards depend.
   uint32_t ActiveLanes(StoreFeatures& store, uint64_t& guarding_loops) {
     const int lanes = values_.num_lanes();
     uint32_t active = lanes == 32 ? ~uint32_t{0} : (uint32_t{1} << lanes) - 1;
     for (ir::Expr guard : guards_) {
       const IndexValue value = values_.Of(guard);
       guarding_loops |= value.loops;
+      uint32_t passes = 0;
       for (int i = 0; i < lanes; ++i) {
-        if (value.at[values_.lane(i)] == 0) active &= ~(uint32_t{1} << i);
+        if (value.at[values_.lane(i)] != 0) passes |= uint32_t{1} << i;
       }
+      if ((active & passes) != 0) active &= passes;
     }
     if (guards_.empty()) return active;
-    if (active == 0) active = 1;
+    if (active == 0) active = 1;  // on a CPU
     if (lanes > 0) store.active_lanes = static_cast<double>(std::popcount(active)) / lanes;
     return active;
   }

@@ -534,6 +534,29 @@ program(A: input float32[40, 40], C: output float32[40, 40]) {{
   EXPECT_NEAR(share_of(500, "y + t*8 < 50"), 0.0182, 0.004);
 }
 
+// A guard of iterations says nothing of a warp's threads: a copy ahead moves what its iterations
+// do, however few or many these are.
+TEST(Features, CopiesOfSomeIterationsAreThoseOfAllThreads) {
+  const auto bytes_of = [](int copies) {
+    const Rows rows(fmt::format(R"(
+program(A: input float32[4, 64], C: output float32[4, 64]) {{
+  stage C
+  kernel C grid [1, 1, 1] block [64, 1, 1] {{
+    threadIdx.x t in 0..64 {{
+      for k in 0..4 {{
+        if k < {} {{ C[k, t] = A[k, t] @ C }}
+      }}
+    }}
+  }}
+}})",
+                                copies),
+                    "cuda");
+    return rows.Value(0, "kernel_global_bytes");
+  };
+  for (int copies = 1; copies <= 4; ++copies)
+    EXPECT_NEAR(bytes_of(copies), copies * 64 * 4 * 2.0, 1) << copies;
+}
+
 // The registers that a thread may have of a multiprocessor's 65,536, given the size of the block,
 // or the number of blocks that is asked for.
 TEST(Features, RegistersThatAreMissing) {
