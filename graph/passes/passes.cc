@@ -7,6 +7,7 @@
 #include "graph/passes/channels_last.h"
 #include "graph/passes/fold_batch_norm.h"
 #include "graph/passes/fold_constants.h"
+#include "graph/passes/fold_patches.h"
 #include "graph/passes/fold_scales.h"
 #include "graph/passes/merge_equal.h"
 #include "graph/passes/merge_products.h"
@@ -48,6 +49,7 @@ const std::vector<Pass>& AllPasses() {
       Always("fold-scales", "products with a number for each channel go into weights", FoldScales),
       Always("fold-constants", "as above", FoldConstants),
       Always("merge-products", "products of one input by constants become one", MergeProducts),
+      Always("fold-patches", "rows of disjoint windows become channels", FoldPatches),
       {.name = "winograd",
        .doc = "3x3 convolutions by Winograd's method",
        .run = UseWinograd,

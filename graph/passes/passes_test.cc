@@ -305,6 +305,44 @@ output y, z)";
   }
 }
 
+// The passes' results are compared with those of the network itself (Passed).
+TEST(PassesTest, RowsOfDisjointPatchesBecomeChannels) {
+  const auto weights_of = [](std::string_view image, std::string_view kernel,
+                             std::string_view attributes) {
+    const Graph graph = Passed(fmt::format(R"(
+input x: float32[{}]
+const w: float32[{}] = random(1, -1, 1)
+y = conv(x, w) {{channels_last: 1, {}}}
+output y)",
+                                           image, kernel, attributes));
+    for (const Node& node : graph.nodes())
+      if (node.op->name == "conv") return graph.value(node.inputs[1]).type.shape;
+    return std::vector<int64_t>{};
+  };
+  using Shape = std::vector<int64_t>;
+  const Shape folded = {16, 1, 48, 6};
+  EXPECT_EQ(weights_of("1, 32, 48, 3", "16, 16, 3, 6", "strides: [16, 16]"), folded);
+  EXPECT_EQ(weights_of("2, 33, 48, 3", "16, 16, 3, 6", "strides: [9, 16], pads: [1, 0, 3, 0]"),
+            folded)
+      << "rows of the image are as they were";
+  EXPECT_EQ(weights_of("1, 8, 2", "8, 2, 4", "strides: [8]"), (Shape{1, 16, 4})) << "sound";
+  EXPECT_EQ(weights_of("1, 2, 4, 8, 4", "2, 2, 4, 4, 3", "strides: [2, 2, 4]"),
+            (Shape{2, 2, 1, 16, 3}))
+      << "a volume";
+  const Shape plain = {16, 16, 3, 6};
+  EXPECT_EQ(weights_of("1, 32, 48, 3", "16, 16, 3, 6", "strides: [16, 8]"), plain);
+  EXPECT_EQ(weights_of("1, 32, 50, 3", "16, 16, 3, 6", "strides: [16, 16]"), plain)
+      << "columns are left over";
+  EXPECT_EQ(weights_of("1, 32, 32, 3", "16, 16, 3, 6", "strides: [16, 16], pads: [0, 8, 0, 8]"),
+            plain);
+  EXPECT_EQ(weights_of("1, 32, 48, 3", "16, 16, 3, 6", "strides: [16, 16], dilations: [1, 2]"),
+            plain);
+  EXPECT_EQ(weights_of("1, 4, 4, 16", "2, 2, 16, 6", "strides: [2, 2]"), (Shape{2, 2, 16, 6}))
+      << "sixteen channels fill a tile";
+  EXPECT_EQ(weights_of("1, 4, 4, 3", "2, 2, 3, 6", "strides: [2, 2]"), (Shape{2, 2, 3, 6}))
+      << "six channels fill none either";
+}
+
 // Weights change if they have the type of the option, and more channels than elements of the
 // window.
 TEST(PassesTest, WeightsLieAlongTheSum) {
