@@ -83,11 +83,15 @@ constexpr double kMaskedShare = 0.75;
 // their share of a multiply-add in float32: 0.84 / 16 for elements of two bytes
 // (compiler/features/op_counts.h).
 constexpr double kUnitRate = 3500, kOfFlops = 16 / 0.84;
-// Bytes of shared memory that are written and read in a cycle, and that the L2 cache gives to the
-// copy engine of each multiprocessor, of data from the L2 cache and from memory.
-constexpr double kTileRate = 145, kTileL2Rate = 60, kTileMemoryRate = 50;
+// Bytes of shared memory that are written and read in a cycle.
+constexpr double kTileRate = 145;
+// Bytes of tiles that the L2 cache and memory give to all multiprocessors in a cycle, and the most
+// that one of them gets.
+constexpr double kTilesL2Rate = 7000, kTilesMemoryRate = 6600, kMostTileRate = 75;
 // Cycles of the copy engine for a piece of a row.
 constexpr double kPieceCycles = 1.7;
+// The units read rows of the first factor as fast as lines of so many bytes.
+constexpr double kLine = 128;
 // Cycles between the start of a copy and its first bytes, from the L2 cache and from memory. Data
 // of more bytes than kCached come from memory.
 constexpr double kL2Latency = 700, kMemoryLatency = 1150, kCached = 45e6;
@@ -164,6 +168,7 @@ struct AnalyticModel::ProductWork {
   // times the bytes of an element.
   double first_bytes = 0, other_bytes = 0, pieces = 0, products = 0;
   double results = 1, sums = 1;  // of a tile, and arrays of them
+  double narrow = 1;             // lines of 128 bytes for those of a row of the first factor
   // Cycles of a tile beside the products: instructions for the results, and exchange of parts of
   // sums.
   double rest = 0, exchange = 0;
@@ -178,11 +183,14 @@ double AnalyticModel::ProductCycles(const ProductWork& w) {
   // are copied.
   const double rows = w.products / std::max(1.0, w.other_bytes);
   const double read = w.sums * rows * rows * w.other_bytes / w.results;
-  const double shared =
-      (bytes + (std::max(w.sums * w.first_bytes, read) + w.products / 64) / all) / kTileRate;
-  const double rate = w.is_cached ? kTileL2Rate : kTileMemoryRate;
-  const double engine = std::max(w.pieces / all * kPieceCycles, bytes / rate);
   const bool is_window = read > kOftener * w.sums * w.first_bytes;
+  // Narrow rows lie in lines with others, which the units read besides.
+  const double lines = is_window ? 1 : w.narrow;
+  const double of_first = lines * (w.first_bytes + std::max(w.sums * w.first_bytes, read));
+  const double shared = (of_first + w.other_bytes + w.products / 64) / all / kTileRate;
+  const double rate = std::min(
+      kMostTileRate, (w.is_cached ? kTilesL2Rate : kTilesMemoryRate) / std::min(w.tiles, w.cores));
+  const double engine = std::max(w.pieces / all * kPieceCycles, bytes / rate);
   const double iteration = std::max({units, shared, engine}) * (w.has_pairs ? kPair : 1) *
                            (is_window ? kThroughRegisters : 1);
   // One buffer waits for the products that read it, and the others are filled meanwhile.
@@ -198,9 +206,11 @@ double AnalyticModel::ProductCycles(const ProductWork& w) {
            (1 + w.tiles / w.launched) * w.rest + (1 + parts) * w.exchange;
   }
   const bool is_persistent = w.launched < w.tiles;
+  const double resident =
+      is_persistent ? std::clamp(std::floor(w.launched / w.cores), 1.0, w.resident) : w.resident;
   double cycles = 0, rounds = 0;
   for (double left = std::ceil(w.tiles / w.cores); left > 0; ++rounds) {
-    const double together = std::min(left, w.resident);
+    const double together = std::min(left, resident);
     cycles += together * w.iterations * cycles_of(together);
     left -= together;
   }
@@ -225,6 +235,7 @@ AnalyticModel::ProductWork AnalyticModel::ProductOf(const FloatMatrix& rows, int
     const Row row(rows.row(r), column_);
     if (IsBulk(row.raw(k_row_async))) {
       const double bytes = row[k_row_global_read_bytes];
+      if (is_first) work.narrow = std::max(1.0, kLine / std::max(16.0, row[k_row_vector_bytes]));
       work.has_pairs |= row.raw(k_row_async) > kBulkCopies;
       (is_first ? work.first_bytes : work.other_bytes) += bytes;
       work.pieces += bytes / std::max(16.0, row[k_row_vector_bytes]);

@@ -230,7 +230,7 @@ TEST_F(ProductTest, LargeTilesThatFillTheDevice) {
 TEST_F(ProductTest, CopiesTakeTheirTime) {
   // Two buffers, one of which is read.
   EXPECT_GT(Us({.columns = 128, .buffers = 2}), 1.3 * Us({.columns = 128}));
-  // Rows of 32 bytes.
+  // Rows of 32 bytes, which the units read as whole lines.
   EXPECT_GT(Us({.depth = 16, .buffers = 8, .pieces = 32}), 1.5 * Us({}));
   // Each element of a window is read for three products, through registers.
   EXPECT_GT(Us({.window = 3}), 1.2 * Us({}));
