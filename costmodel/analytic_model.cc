@@ -164,8 +164,8 @@ struct AnalyticModel::ProductWork {
   double tiles = 0, iterations = 0, cores = 1, resident = 1, launched = 0;
   double ahead = 1, shared_bytes = 0;  // iterations of copies ahead, and room for all buffers
   bool is_streamed = false, has_pairs = false, is_cached = true;
-  // Of all blocks: bytes of the first factor's tiles and of the others', pieces of rows, products
-  // times the bytes of an element.
+  // Sums over all blocks: bytes of the first factor's tiles and of the others', pieces of rows,
+  // products times the bytes of an element.
   double first_bytes = 0, other_bytes = 0, pieces = 0, products = 0;
   double results = 1, sums = 1;  // of a tile, and arrays of them
   double narrow = 1;             // lines of 128 bytes for those of a row of the first factor
