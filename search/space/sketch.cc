@@ -93,6 +93,7 @@ std::vector<std::unique_ptr<SketchRule>> GpuSketchRules() {
   rules.push_back(OnlineSoftmaxRule());
   rules.push_back(MergedRowsRule());
   rules.push_back(JoinedSumsRule());
+  rules.push_back(MaxAndSumRule());
   rules.push_back(UnpackedFactorRule());
   rules.push_back(TransposedFactorRule());
   rules.push_back(ChosenRowsRule());

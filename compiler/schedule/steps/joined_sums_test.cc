@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "base/status_testing.h"
 #include "compiler/dag/evaluate.h"
 #include "compiler/dag/text.h"
@@ -106,6 +109,71 @@ y[i: 4] = a[i] + b[i] + c[i]
   EXPECT_THAT(Scheduled(R"([["CHW", 1, "local", [4]]])", kOthers).status(),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("reads stage 3, which does not stand before stage 1")));
+}
+
+// The stages are x0 m1 s2 y3.
+constexpr std::string_view kLogSoftmax = R"(
+input x: float16[5, 70]
+m[i: 5] = max(k: 70) float32(x[i, k]) * 3.0
+s[i: 5] = sum(n: 70) exp(float32(x[i, n]) * 3.0 - m[i])
+y[i: 5, k: 70] = float32(x[i, k]) * 3.0 - m[i] - log(s[i])
+)";
+
+TEST(JoinedSums, AMaximumAndTheSumBelowIt) {
+  ASSERT_OK_AND_ASSIGN(const State state, Scheduled(R"([["CHW", 1, "global", [2]]])", kLogSoftmax));
+  const dag::Dag& dag = *state.dag();
+  const dag::Operator& pair = dag.op(1);
+  EXPECT_EQ(pair.name(), "m.s.global");
+  EXPECT_EQ(pair.reduction().kind, dag::Combiner::kCustom);
+  EXPECT_EQ(pair.num_outputs(), 2);
+  EXPECT_EQ(pair.num_inputs(), 1) << "x";
+  EXPECT_FALSE(dag.op(2).is_reduction());
+  EXPECT_FALSE(dag.op(3).is_reduction());
+  // The text is read back as it was printed.
+  const std::string text = dag::PrintDag(dag);
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr again, dag::ParseDag(text));
+  EXPECT_EQ(dag::PrintDag(*again), text);
+}
+
+TEST(JoinedSums, AMaximumAndTheSumBelowItAreWhatTheyWere) {
+  ASSERT_OK_AND_ASSIGN(const State state, Scheduled(R"([["CHW", 1, "global", [2]]])", kLogSoftmax));
+  // The last row holds nothing but minus infinity, and the one before it an infinite value.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  ir::NDArray x(ir::kFloat16, {5, 70});
+  for (int64_t i = 0; i < x.num_elements(); ++i)
+    x.SetDouble(i, 0.01 * static_cast<double>(i % 97) - 0.4);
+  for (int64_t i = 0; i < 70; i += 3) x.SetDouble(i, -kInfinity);
+  x.SetDouble(3 * 70 + 9, kInfinity);
+  for (int64_t i = 4 * 70; i < 5 * 70; ++i) x.SetDouble(i, -kInfinity);
+  ASSERT_OK_AND_ASSIGN(const auto want, dag::Evaluate(*state.initial_dag(), {&x, 1}));
+  ASSERT_OK_AND_ASSIGN(const auto got, dag::Evaluate(*state.dag(), {&x, 1}));
+  for (int64_t i = 0; i < want[0].num_elements(); ++i) {
+    const double a = want[0].GetDouble(i), b = got[0].GetDouble(i);
+    if (std::isnan(a) || std::isinf(a)) {
+      EXPECT_EQ(std::isnan(a), std::isnan(b)) << i << ": " << a << " and " << b;
+    } else {
+      EXPECT_NEAR(a, b, 1e-5) << i;
+    }
+  }
+}
+
+TEST(JoinedSums, OnlyTheSumBelowAMaximumJoinsIt) {
+  const auto joined = [](std::string_view max, std::string_view sum) {
+    const std::string text = fmt::format(
+        "input x: float32[2, 5, 70]\nm[i: 5] = max(k: 70) {}\ns[i: 5] = sum(k: 70) {}\n"
+        "y[i: 5] = m[i] + s[i]\n",
+        max, sum);
+    return Scheduled(R"([["CHW", 1, "global", [2]]])", text).status();
+  };
+  const auto is_refused = StatusIs(StatusCode::kInvalidArgument,
+                                   HasSubstr("expected one sum of exponentials below it"));
+  EXPECT_OK(joined("x[0, i, k]", "exp(x[0, i, k] - m[i])"));
+  EXPECT_OK(joined("x[0, i, k] + x[1, i, k]", "exp(x[0, i, k] + x[1, i, k] - m[i])"));
+  EXPECT_THAT(joined("x[0, i, k]", "exp(x[1, i, k] - m[i])"), is_refused) << "of something else";
+  EXPECT_THAT(joined("x[0, i, k]", "exp(m[i] - x[0, i, k])"), is_refused);
+  EXPECT_THAT(joined("x[0, i, k]", "exp(x[0, i, k] - m[4 - i])"), is_refused) << "another row's";
+  EXPECT_THAT(joined("x[0, i, k]", "exp(x[0, i, k] - m[i]) * 2.0"), is_refused);
+  EXPECT_THAT(joined("x[0, i, k]", "x[0, i, k] - m[i]"), is_refused);
 }
 
 }  // namespace

@@ -132,15 +132,6 @@ class CrossThreadReduction final : public SketchRule {
     MustApply(state, std::make_shared<schedule::AnnotateStep>(s, loop + 1, Annotation::kThreadX));
   }
 
-  // Fewer results than multiprocessors, of many terms each.
-  static bool HasFewLongRows(const RuleContext& context, const State& state, int s) {
-    const int multiprocessors = context.task.device.multiprocessors;
-    const StageView view(state, s);
-    return context.parameters.reduction_splits && context.parameters.vary_thread_counts &&
-           !view.NeedsMultiLevelTiling() && view.SpatialProduct() < multiprocessors * 2 &&
-           view.ReduceProduct() >= context.parameters.least_split_row;
-  }
-
   // Blocks reduce a part of a row each, into a buffer; a second kernel reduces the parts, in the
   // reader's row where one is given.
   static State SplitRows(State state, int s, const Place* row,
@@ -181,6 +172,14 @@ class CrossThreadReduction final : public SketchRule {
 };
 
 }  // namespace
+
+bool HasFewLongRows(const RuleContext& context, const State& state, int s) {
+  const int multiprocessors = context.task.device.multiprocessors;
+  const StageView view(state, s);
+  return context.parameters.reduction_splits && context.parameters.vary_thread_counts &&
+         !view.NeedsMultiLevelTiling() && view.SpatialProduct() < multiprocessors * 2 &&
+         view.ReduceProduct() >= context.parameters.least_split_row;
+}
 
 SketchRulePtr CrossThreadReductionRule() { return std::make_unique<CrossThreadReduction>(); }
 

@@ -35,6 +35,8 @@ SketchRulePtr SimplifyConstTensorRule();
 SketchRulePtr RfactorRule();                // CPU
 SketchRulePtr CrossThreadReductionRule();   // GPU
 inline constexpr int kMostRowParts = 1024;  // of a few long rows, each a block's
+// Has the reduction fewer results than two for each multiprocessor, of many terms each?
+bool HasFewLongRows(const RuleContext& context, const schedule::State& state, int s);
 
 // copy.cc: a tile in shared memory for what is read along another axis than it is stored along.
 SketchRulePtr CopyTileRule();  // GPU
@@ -48,6 +50,9 @@ SketchRulePtr MergedRowsRule();  // GPU
 // joined_sums.cc: products with a common factor that one operator reads, as one stage of several
 // sums.
 SketchRulePtr JoinedSumsRule();  // GPU
+
+// max_and_sum.cc: a maximum and the sum of exponentials below it in one pass over a few long rows.
+SketchRulePtr MaxAndSumRule();  // GPU
 
 // transposed_factor.cc: a kernel that transposes a factor as matrix units read it.
 SketchRulePtr TransposedFactorRule();  // GPU
