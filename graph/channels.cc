@@ -51,6 +51,10 @@ int64_t IntOf(const Node& node, std::string_view attribute) {
   return std::get<int64_t>(node.attributes.find(attribute)->second);
 }
 
+const std::vector<int64_t>& IntsOf(const Node& node, std::string_view attribute) {
+  return std::get<std::vector<int64_t>>(node.attributes.find(attribute)->second);
+}
+
 std::optional<ProductChannels> ChannelsOf(const Graph& graph, const Node& node) {
   const std::string& op = node.op->name;
   if (op == "conv" || op == "depthwise_conv" || op == "conv_transpose")

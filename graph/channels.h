@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -34,6 +36,8 @@ struct ChannelVector {
 };
 std::optional<ChannelVector> ChannelVectorOf(const TensorType& type, int rank);
 
+// The value of an attribute. A node of a graph has all attributes of its operator.
 int64_t IntOf(const Node& node, std::string_view attribute);
+const std::vector<int64_t>& IntsOf(const Node& node, std::string_view attribute);
 
 }  // namespace kiln::graph

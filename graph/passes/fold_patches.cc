@@ -15,11 +15,9 @@ using Shape = std::vector<int64_t>;
 
 constexpr int64_t kFullTile = 16;  // terms that a matrix unit of 16 bits adds up at once
 
-// Returns the list of an attribute, with `absent` in place of one that is left out.
-Shape IntsOf(const Node& node, std::string_view attribute, size_t size, int64_t absent) {
-  const auto found = node.attributes.find(attribute);
-  if (found == node.attributes.end()) return Shape(size, absent);
-  const auto& values = std::get<Shape>(found->second);
+// Returns the list of an attribute, an empty one written out.
+Shape WholeListOf(const Node& node, std::string_view attribute, size_t size, int64_t absent) {
+  const Shape& values = IntsOf(node, attribute);
   return values.empty() ? Shape(size, absent) : values;
 }
 
@@ -32,9 +30,9 @@ bool IsOfDisjointPatches(const Graph& graph, const Node& node) {
   const size_t dims = image.size() - 2, last = dims - 1;
   const int64_t width = weights[last], channels = image.back();
   if (width == 1 || image[dims] % width != 0) return false;
-  const Shape pads = IntsOf(node, "pads", 2 * dims, 0);
-  if (IntsOf(node, "strides", dims, 1)[last] != width || pads[last] != 0 ||
-      pads[dims + last] != 0 || IntsOf(node, "dilations", dims, 1)[last] != 1)
+  const Shape pads = WholeListOf(node, "pads", 2 * dims, 0);
+  if (WholeListOf(node, "strides", dims, 1)[last] != width || pads[last] != 0 ||
+      pads[dims + last] != 0 || WholeListOf(node, "dilations", dims, 1)[last] != 1)
     return false;
   return channels % kFullTile != 0 && width * channels % kFullTile == 0;
 }
@@ -53,7 +51,7 @@ Status Fold(const Node& node, const Graph& graph, Rewriter& r) {
   KILN_ASSIGN_OR_RETURN(const ValueId folded,
                         r.builder().AddOne("reshape", {r.at(node.inputs[1])},
                                            {{"shape", std::move(weights)}}, kernel.name));
-  Shape strides = IntsOf(node, "strides", dims, 1);
+  Shape strides = WholeListOf(node, "strides", dims, 1);
   strides[last] = 1;
   Attributes attributes = node.attributes;
   attributes["strides"] = std::move(strides);

@@ -12,10 +12,6 @@
 namespace kiln::graph {
 namespace {
 
-const std::vector<int64_t>& IntsOf(const Node& node, std::string_view attribute) {
-  return std::get<std::vector<int64_t>>(node.attributes.find(attribute)->second);
-}
-
 bool AllAre(const std::vector<int64_t>& values, int64_t value) {
   return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
 }

@@ -17,7 +17,6 @@
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/emulation_testing.h"
 #include "compiler/codegen/cuda/source.h"
-#include "compiler/dag/text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/policies/policy.h"
@@ -25,21 +24,12 @@
 #include "search/space/sketch.h"
 #include "tests/schedules/check_program.h"
 #include "tests/schedules/environment.h"
+#include "tests/schedules/long_rows.h"
 
 namespace kiln::search {
 namespace {
 
 using schedule::State;
-
-std::string LogSoftmax(int64_t rows, int64_t columns, std::string_view type) {
-  const std::string x = type == "float32" ? "x[i, k]" : "float32(x[i, k])";
-  return fmt::format(
-      "input x: {0}[{1}, {2}]\n"
-      "m[i: {1}] = max(k: {2}) {3}\n"
-      "s[i: {1}] = sum(k: {2}) exp({3} - m[i])\n"
-      "y[i: {1}, k: {2}] = {0}({3} - m[i] - log(s[i]))\n",
-      type, rows, columns, x);
-}
 
 // The maximum and the sum have one element for each row, as their reader has.
 std::string LogSumExp(int64_t rows, int64_t columns) {
@@ -49,19 +39,6 @@ std::string LogSumExp(int64_t rows, int64_t columns) {
       "s[i: {0}] = sum(k: {1}) exp(x[i, k] - m[i])\n"
       "y[i: {0}] = m[i] + log(s[i])\n",
       rows, columns);
-}
-
-dag::DagPtr Parse(const std::string& text) {
-  const auto dag = dag::ParseDag(text);
-  KILN_CHECK(dag.ok(), "{}\n{}", Message(dag.status()), text);
-  return *dag;
-}
-
-Task TaskOf(const dag::DagPtr& dag) {
-  const target::Target target = *target::ParseTarget("cuda -arch=sm_90");
-  target::HardwareParams hardware = target::DefaultHardware(target, 1);
-  hardware.max_shared_memory_per_block_bytes = 227 << 10;
-  return Task(dag, target, hardware, "[]");
 }
 
 bool KeepsARow(std::span<const schedule::StepPtr> steps) {

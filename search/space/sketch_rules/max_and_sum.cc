@@ -35,14 +35,15 @@ class MaxAndSum final : public SketchRule {
   // Null: stage s is no such sum.
   static schedule::StepPtr StepFor(const RuleContext& context, const State& state, int s) {
     const schedule::Stage& stage = state.stage(s);
-    if (stage.is_placeholder() || !stage.op->is_reduction() || stage.is_partial_reduction ||
-        !HasFewLongRows(context, state, s))
+    if (stage.is_placeholder() || !stage.op->is_reduction() || stage.is_partial_reduction)
       return nullptr;
-    for (int max = 0; max < s; ++max) {
-      if (!state.stage(max).is_placeholder() && schedule::IsSumBelow(*state.dag(), max, s))
-        return std::make_shared<schedule::CacheWriteStep>(max, "global", std::vector<int>{s});
-    }
-    return nullptr;
+    int max = 0;
+    while (max < s &&
+           (state.stage(max).is_placeholder() || !schedule::IsSumBelow(*state.dag(), max, s)))
+      ++max;
+    // Few sums have a maximum, and the rows take an analysis of the whole DAG.
+    if (max == s || !HasFewLongRows(context, state, s)) return nullptr;
+    return std::make_shared<schedule::CacheWriteStep>(max, "global", std::vector<int>{s});
   }
 };
 
