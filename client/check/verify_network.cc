@@ -48,7 +48,7 @@ class Verification {
  private:
   const Network& network() const { return file_->network(); }
 
-  StatusOr<v1::Tolerance> ToleranceOfKernel(size_t kernel) const;
+  StatusOr<v1::Tolerance> ToleranceOfKernel(const dag::Dag& dag) const;
   // The tolerance of an output of that type.
   StatusOr<v1::Tolerance> ToleranceOfOutput(ir::Type type) const;
   Status CheckOutputs();
@@ -66,38 +66,45 @@ class Verification {
   VerifyReport report_;
 };
 
-StatusOr<v1::Tolerance> Verification::ToleranceOfKernel(size_t kernel) const {
-  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, ComputationOf(network(), kernel));
-  return scheduler::AnswerTolerance(options_.tolerance, dag::PrintDag(*dag), network().target.text);
+StatusOr<v1::Tolerance> Verification::ToleranceOfKernel(const dag::Dag& dag) const {
+  return scheduler::AnswerTolerance(options_.tolerance, dag::PrintDag(dag), network().target.text);
+}
+
+void TakeLarger(const v1::Tolerance& other, v1::Tolerance& most) {
+  most.set_relative(std::max(most.relative(), other.relative()));
+  most.set_absolute(std::max(most.absolute(), other.absolute()));
+}
+
+// Adds the tolerances of results in float types of fewer bytes than `type`, which is a float type.
+Status AddNarrowResults(const dag::Dag& dag, ir::Type type, const v1::Tolerance& asked,
+                        v1::Tolerance& most) {
+  for (int op = 0; op < dag.size(); ++op) {
+    const ir::Type made = dag.op(op).type();
+    if (!dag.is_output(op) || !made.is_float() || made.bytes() >= type.bytes()) continue;
+    KILN_ASSIGN_OR_RETURN(const runtime::DType dtype, runtime::ParseDType(ir::TypeName(made)));
+    TakeLarger(runner::EffectiveTolerance(dtype, asked), most);
+  }
+  return OkStatus();
 }
 
 // Rounding errors of kernels have either sign: together they grow with the root of the number of
 // kernels that round. An output of float32 that kernels of 16 bits have made is as exact as their
 // results are.
 StatusOr<v1::Tolerance> Verification::ToleranceOfOutput(ir::Type type) const {
-  v1::Tolerance most = options_.tolerance;
+  v1::Tolerance most = options_.tolerance, narrow;
   int rounding = 0;
   for (size_t k = 0; k < network().kernels.size(); ++k) {
-    KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfKernel(k));
+    KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, ComputationOf(network(), k));
+    KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfKernel(*dag));
     rounding += tolerance.absolute() > options_.tolerance.absolute();
-    most.set_relative(std::max(most.relative(), tolerance.relative()));
-    most.set_absolute(std::max(most.absolute(), tolerance.absolute()));
+    TakeLarger(tolerance, most);
+    if (type.is_float())
+      KILN_RETURN_IF_ERROR(AddNarrowResults(*dag, type, options_.tolerance, narrow));
   }
   const double grown = std::sqrt(std::max(rounding, 1));
   if (options_.tolerance.relative() == 0) most.set_relative(most.relative() * grown);
   if (options_.tolerance.absolute() == 0) most.set_absolute(most.absolute() * grown);
-  for (size_t k = 0; k < network().kernels.size(); ++k) {
-    KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, ComputationOf(network(), k));
-    for (int op = 0; op < dag->size(); ++op) {
-      const ir::Type made = dag->op(op).type();
-      const bool is_narrow = dag->is_output(op) && made.is_float() && made.bytes() < type.bytes();
-      if (!is_narrow || !type.is_float()) continue;
-      KILN_ASSIGN_OR_RETURN(const runtime::DType dtype, runtime::ParseDType(ir::TypeName(made)));
-      const v1::Tolerance narrow = runner::EffectiveTolerance(dtype, options_.tolerance);
-      most.set_relative(std::max(most.relative(), narrow.relative()));
-      most.set_absolute(std::max(most.absolute(), narrow.absolute()));
-    }
-  }
+  TakeLarger(narrow, most);
   return most;
 }
 
@@ -164,7 +171,7 @@ StatusOr<Verdict> Verification::CheckKernel(size_t kernel, const std::vector<NDA
   const std::string& name = network().kernels[kernel].name;
   const auto got = RunKernel(*file_, kernel, *dag, inputs, options_.executor);
   if (!got.ok()) return Verdict{name, 0, std::string(Message(got.status()))};
-  KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfKernel(kernel));
+  KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfKernel(*dag));
   Verdict verdict{.name = name, .max_error = 0, .problem = {}};
   for (size_t i = 0; i < want.size(); ++i) {
     const auto variant = [&]() -> StatusOr<NDArray> {
