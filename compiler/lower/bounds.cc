@@ -500,9 +500,16 @@ class BoundInference {
            state_.stage(state_.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0;
   }
 
+  // The sums of matrix units have a row for each thread, also if the axis has a single one: the
+  // rows behind it are sums of zeros.
+  bool HasRowsOfThreads(int s, int64_t extent) const {
+    return gpu_ && extent == 1 && state_.stage(s).hints[ir::Hint::kMatrixUnit] != 0 &&
+           state_.attach(s).kind == Attach::kIter;
+  }
+
   Range Touched(int s, size_t d, int64_t extent) {
     const Range whole{{}, extent};
-    const bool is_cut = !IsWholeTile(s);
+    const bool is_cut = !IsWholeTile(s) && !HasRowsOfThreads(s, extent);
     const int64_t most = is_cut ? extent : kUnbounded;
     bool first = true;
     Range hull{{}, 0};

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "compiler/instructions/matrix_unit.h"
 #include "compiler/ir/matrix_unit_scope.h"
@@ -91,10 +92,16 @@ ir::Stmt NestBuilder::EmitFetchAhead(const StageFrame& frame, int level) {
     all.push_back(ir::MakeBarrier(pool_));
   const bool is_of_warpgroups =
       ir::MatrixUnitScopeOf(frame.stage.hints) == ir::MatrixUnitScope::kWarpgroup;
-  const PipelineMode mode{.depth = frame.stage.buffering,
-                          .asynchronous = frame.stage.asynchronous,
-                          .work_first = is_of_warpgroups,
-                          .spares_one = is_of_warpgroups && IsOfMatrices(*frame.stage.op)};
+  // A factor that is computed where it is read comes through registers.
+  const std::vector<int>& producers = state_.dag()->producers(frame.s);
+  const bool is_computed = std::ranges::any_of(producers, [&](int producer) {
+    return state_.attach(producer).kind == schedule::Attach::kInlined;
+  });
+  const PipelineMode mode{
+      .depth = frame.stage.buffering,
+      .asynchronous = frame.stage.asynchronous,
+      .work_first = is_of_warpgroups,
+      .spares_one = is_of_warpgroups && !is_computed && IsOfMatrices(*frame.stage.op)};
   all.push_back(
       FetchAhead(program(), loops, slots, mode, ir::MakeSeq(pool_, fetches), work, copy_var));
   ir::Stmt result = ir::MakeSeq(pool_, all);

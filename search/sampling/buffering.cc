@@ -7,6 +7,7 @@
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/gpu_validity.h"
+#include "search/space/matrix_product.h"
 #include "search/space/thread_shapes.h"
 
 namespace kiln::search {
@@ -15,7 +16,15 @@ namespace {
 using schedule::BufferingStep;
 using schedule::State;
 
-constexpr double kOfWarpgroups = 0.2;
+// Factor of the probability of what is not copied asynchronously, where that is of no use.
+constexpr double kRarely = 0.2;
+
+// Units of four warps wait only for their tiles. So do products that unpack a factor in registers:
+// its bytes come from memory.
+bool WaitsForTiles(const State& state, int reader) {
+  const ir::MatrixUnitScope units = ir::MatrixUnitScopeOf(state.stage(reader).hints);
+  return units == ir::MatrixUnitScope::kWarpgroup || HasComputedFactor(state, reader);
+}
 
 StatusOr<State> With(State state, const schedule::StepPtr& step) {
   KILN_RETURN_IF_ERROR(state.Apply(step));
@@ -53,8 +62,7 @@ Status AnnotateBuffering(State& state, const Task& task, const Parameters& param
     const ir::MatrixUnitScope units = ir::MatrixUnitScopeOf(state.stage(reader).hints);
     std::vector<schedule::StepPtr> choices = BufferingChoices(reader, units, task, parameters);
     if (!copying.contains(reader)) std::erase_if(choices, IsAsynchronous);
-    // Units of four warps wait only for their tiles.
-    const double rarely = units == ir::MatrixUnitScope::kWarpgroup ? kOfWarpgroups : 1;
+    const double rarely = WaitsForTiles(state, reader) ? kRarely : 1;
     std::vector<double> weights(choices.size(), 1);
     weights[0] = parameters.not_ahead_prob * rarely;
     weights[1] = parameters.registers_ahead_prob * rarely;

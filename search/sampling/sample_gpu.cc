@@ -38,6 +38,11 @@ using schedule::State;
 // threads, threads, and two inner tiles.
 constexpr int kThreadLevel = 1;
 
+constexpr int64_t kWordBytes = 4;
+// Probability that tiles of a product whose factor is unpacked in registers are fetched in the
+// widest vectors. Otherwise all widths are drawn alike, the widest one among them.
+constexpr double kWidestProb = 0.6;
+
 // Returns the stages that a multi-level tiled stage is attached to. Their loops are tiles for
 // blocks, virtual threads and threads.
 std::set<int> TilingRoots(const State& state) {
@@ -526,9 +531,11 @@ class ThreadBinder {
     const Stage& stage = state_.stage(s);
     const bool keeps_rows = stage.layout.empty() ||
                             stage.layout.back() == static_cast<int>(stage.op->axes().size()) - 1;
-    if (keeps_rows &&
-        ir::MatrixUnitScopeOf(state_.stage(reader).hints) == ir::MatrixUnitScope::kWarpgroup)
-      widths = {widths.back()};
+    const bool is_of_warpgroups =
+        ir::MatrixUnitScopeOf(state_.stage(reader).hints) == ir::MatrixUnitScope::kWarpgroup;
+    const bool is_wide =
+        is_of_warpgroups || (HasComputedFactor(state_, reader) && Chance(rng_, kWidestProb));
+    if (keeps_rows && is_wide) widths = {widths.back()};
     return FetchInVectors(s, follow, widths);
   }
 
@@ -577,9 +584,13 @@ std::vector<int64_t> FetchWidths(const State& state, int s, int64_t threads, int
     run *= extent;
     contiguous = extent == stage.op->axes()[axis].extent;
   }
-  const int64_t per_thread = CeilDiv(elements, threads);
+  // Copies of less than a word are not asynchronous, so a part of the threads may fetch a small
+  // tile of narrow elements of which a factor is unpacked.
+  const int64_t bytes = stage.op->type().bytes(), vector = vector_bytes / bytes;
+  const bool is_narrow = bytes < kWordBytes && state.attach(s).kind == Attach::kIter &&
+                         HasComputedFactor(state, state.attach(s).stage);
+  const int64_t most = is_narrow ? vector : std::min(CeilDiv(elements, threads), vector);
   std::vector<int64_t> widths = {1};
-  const int64_t most = std::min<int64_t>(per_thread, vector_bytes / stage.op->type().bytes());
   for (int64_t width = 2; width <= most && run % width == 0; width *= 2) widths.push_back(width);
   return widths;
 }

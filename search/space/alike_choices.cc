@@ -60,7 +60,7 @@ std::vector<int> ChoicesFor(const State& state, int s) {
 
 std::optional<Chosen> ChosenFor(const State& state, int s) {
   const dag::Operator& op = *state.stage(s).op;
-  std::optional<MatrixProduct> product = MatrixProductOf(op);
+  std::optional<MatrixProduct> product = MatrixProductOf(state, s);
   if (!product) return std::nullopt;
   Chosen chosen{.product = *std::move(product), .op = &op};
   chosen.stages.push_back(ChoicesFor(state, s));

@@ -109,8 +109,8 @@ bool FindGroups(MatrixProduct& product) {
   return true;
 }
 
-// Returns the product that one of the operator's sums is.
-std::optional<MatrixProduct> ProductOfSum(const dag::Operator& op, int output) {
+// Returns the product that one of the operator's sums is, if it has so many rows.
+std::optional<MatrixProduct> ProductOfSum(const dag::Operator& op, int output, int64_t least_rows) {
   const std::optional<instructions::MatrixFactors> factors =
       instructions::MatrixFactorsOf(op.body(output));
   if (!factors || op.type(output) != factors->unit->sum) return std::nullopt;
@@ -128,7 +128,7 @@ std::optional<MatrixProduct> ProductOfSum(const dag::Operator& op, int output) {
                                                  : MatrixAxis::kColumn);
     if (product.axes.back() == MatrixAxis::kRow) rows *= op.axes()[axis].extent;
   }
-  if (product.axes.back() != MatrixAxis::kColumn || rows < kThreadRows ||
+  if (product.axes.back() != MatrixAxis::kColumn || rows < least_rows ||
       op.axes().back().extent < kThreadColumns * product.columns_of_thread)
     return std::nullopt;
   int64_t longest = 0;
@@ -151,15 +151,13 @@ std::optional<MatrixProduct> ProductOfSum(const dag::Operator& op, int output) {
   return product;
 }
 
-}  // namespace
-
-std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
+std::optional<MatrixProduct> ProductInAnyOrder(const dag::Operator& op, int64_t least_rows) {
   if (op.is_placeholder() || op.reduction().kind != dag::Combiner::kSum || op.axes().size() < 2)
     return std::nullopt;
-  std::optional<MatrixProduct> product = ProductOfSum(op, 0);
+  std::optional<MatrixProduct> product = ProductOfSum(op, 0, least_rows);
   std::vector<Expr> others;
   for (int output = 1; product && output < op.num_outputs(); ++output) {
-    const std::optional<MatrixProduct> other = ProductOfSum(op, output);
+    const std::optional<MatrixProduct> other = ProductOfSum(op, output, least_rows);
     if (!other || other->first != product->first || !AreAlike(*product, *other))
       return std::nullopt;
     others.push_back(other->second);
@@ -168,11 +166,33 @@ std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
   return product;
 }
 
-std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
-  std::optional<MatrixProduct> product = MatrixProductInAnyOrder(op);
+std::optional<MatrixProduct> ReadableProduct(const dag::Operator& op, int64_t least_rows) {
+  std::optional<MatrixProduct> product = ProductInAnyOrder(op, least_rows);
   if (!product || !product->IsReadable(product->first)) return std::nullopt;
   const auto is_readable = [](const MatrixProduct& sum) { return sum.IsReadable(sum.second); };
   return std::ranges::all_of(product->Sums(), is_readable) ? product : std::nullopt;
+}
+
+bool IsSecondComputed(const State& state, int s, const MatrixProduct& product) {
+  const int factor = state.dag()->node(s).inputs[product.second->id].op;
+  return state.attach(factor).kind == schedule::Attach::kInlined;
+}
+
+}  // namespace
+
+std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
+  return ProductInAnyOrder(op, kThreadRows);
+}
+
+std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
+  return ReadableProduct(op, kThreadRows);
+}
+
+std::optional<MatrixProduct> MatrixProductOf(const State& state, int s) {
+  const dag::Operator& op = *state.stage(s).op;
+  if (std::optional<MatrixProduct> product = MatrixProductOf(op)) return product;
+  std::optional<MatrixProduct> product = ReadableProduct(op, 1);
+  return product && IsSecondComputed(state, s, *product) ? product : std::nullopt;
 }
 
 std::vector<MatrixProduct> MatrixProduct::Sums() const {
@@ -187,13 +207,15 @@ std::vector<MatrixProduct> MatrixProduct::Sums() const {
 
 std::optional<MatrixProduct> ExchangedForWarpgroups(const MatrixProduct& product) {
   const auto count = [&](MatrixAxis axis) { return std::ranges::count(product.axes, axis); };
-  if (!IsTransposedForWarpgroups(product) || !product.IsAlongDepth(product.first) ||
-      !product.others.empty() || product.group_axis >= 0 || count(MatrixAxis::kRow) != 1 ||
-      count(MatrixAxis::kColumn) != 1)
+  const bool may_be = product.is_computed ? !product.IsAlongDepth(product.second)
+                                          : IsTransposedForWarpgroups(product);
+  if (!may_be || !product.IsAlongDepth(product.first) || !product.others.empty() ||
+      product.group_axis >= 0 || count(MatrixAxis::kRow) != 1 || count(MatrixAxis::kColumn) != 1)
     return std::nullopt;
   MatrixProduct exchanged = product;
   std::swap(exchanged.first, exchanged.second);
-  exchanged.rows_of_thread = 2;
+  std::swap(exchanged.rows_of_thread, exchanged.columns_of_thread);
+  exchanged.columns_of_thread = 2;
   for (size_t axis = 0; axis < product.axes.size(); ++axis) {
     if (product.axes[axis] == MatrixAxis::kBatch) continue;
     const bool is_row = product.axes[axis] == MatrixAxis::kRow;
@@ -245,13 +267,20 @@ std::span<const MatrixAxis> MatrixProduct::TiledAxes(size_t tiled) const {
 
 MatrixProduct WithComputedFactor(const State& state, int s, MatrixProduct product,
                                  int64_t columns) {
-  const int factor = state.dag()->node(s).inputs[product.second->id].op;
-  product.is_computed = state.attach(factor).kind == schedule::Attach::kInlined;
+  product.is_computed = IsSecondComputed(state, s, product);
   if (!product.is_computed) return product;
   product.columns_of_thread = columns;
   // Behind the end of the sum are values that are computed of zeros, not zeros.
   product.is_part = true;
   return product;
+}
+
+bool HasComputedFactor(const State& state, int s) {
+  const std::vector<int>& producers = state.dag()->producers(s);
+  return state.stage(s).hints[ir::Hint::kMatrixUnit] != 0 &&
+         std::ranges::any_of(producers, [&](int producer) {
+           return state.attach(producer).kind == schedule::Attach::kInlined;
+         });
 }
 
 bool AreAlike(const MatrixProduct& a, const MatrixProduct& b) {
@@ -276,7 +305,9 @@ bool HasMatrixUnit(const target::Target& target, const instructions::MatrixUnit&
 
 bool IsForWarpgroups(const MatrixProduct& product) {
   // A window that moves by two fetches what is between its columns.
-  if (product.is_computed || !MovesByOne(product.second, product.column_axis)) return false;
+  if (product.is_computed && !product.IsFirstComputed())
+    return ExchangedForWarpgroups(product).has_value();
+  if (!MovesByOne(product.second, product.column_axis)) return false;
   const int64_t bytes = product.unit->factor.bytes();
   const bool is_first = product.IsAlongDepth(product.first),
              is_second = product.IsAlongDepth(product.second);

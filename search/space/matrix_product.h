@@ -44,8 +44,11 @@ struct MatrixProduct {
   // but the next part, so that steps divide it.
   bool is_part = false;
   // Does each thread compute the second factor in registers (sketch_rules/unpacked_factor.cc)? Its columns
-  // are as many neighbours as are read at once, twice.
+  // are as many neighbours as are read at once, twice. The same factor is the first one of an exchanged
+  // product, of which a thread has several neighbouring rows.
   bool is_computed = false;
+
+  bool IsFirstComputed() const { return is_computed && rows_of_thread > 1; }
 
   // Is it read along the depth?
   bool IsAlongDepth(ir::Expr load) const;
@@ -69,22 +72,30 @@ struct MatrixProduct {
 
 // Nothing: it is no such product, or one too small for a tile.
 std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op);
+// The same of a stage. If its second factor is inlined, it may have fewer rows than a tile: units save
+// conversions there, of which a thread needs one for each element, and not one for each row.
+std::optional<MatrixProduct> MatrixProductOf(const schedule::State& state, int s);
 // Likewise, whatever the order of the factors' dimensions: units may not read them as they lie, as the
 // image and the weights of a convolution whose channels do not come last.
 std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op);
 
 // c^T = b^T a^T: the same product with rows for columns, so that the last axis is that of the rows. Units
-// of four warps read a second factor of 32 bits along the depth alone, but the first one may come through
-// registers. Nothing: both factors are read along the depth as they lie, or neither would be; or there are
-// several axes of rows or of columns. A thread has two neighbours of the last axis still.
+// of four warps read a second factor of 32 bits along the depth alone, and no computed one, but the first
+// one may come through registers. Nothing: both factors are read along the depth as they lie, or neither
+// would be; or there are several axes of rows or of columns. A thread has as many neighbours of the last
+// axis still.
 std::optional<MatrixProduct> ExchangedForWarpgroups(const MatrixProduct& product);
 
 // The product as stage s computes it. If the second factor is inlined into it, a thread has `columns`
 // neighbours.
 MatrixProduct WithComputedFactor(const schedule::State& state, int s, MatrixProduct product,
                                  int64_t columns);
+// Do matrix units compute stage s, which computes a factor in registers?
+bool HasComputedFactor(const schedule::State& state, int s);
 // Numbers of neighbours that a thread may have of a computed factor.
 inline constexpr int64_t kComputedColumns[] = {8, 16, 4};
+// The same of the rows of an exchanged product.
+inline constexpr int64_t kComputedRows[] = {4, 2, 8};
 
 // Are the axes of two products of the same kinds, and read in the same ways, so that what is a tile of one
 // is a tile of the other where their extents are the same?

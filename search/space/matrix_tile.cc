@@ -165,6 +165,12 @@ bool PutRowsInOrder(const MatrixProduct& product, std::span<const int64_t> exten
 // The tile of an axis with fewer rows (HasShortRows).
 constexpr int64_t kShortRowThreads = kThreadRows * kWarpgroupWarps;
 constexpr std::array<int64_t, 4> kShortRows = {2, kShortRowThreads, 1, 1};
+// The same, of units of single warps.
+constexpr std::array<int64_t, 4> kShortRowsOfWarp = {2, kThreadRows, 1, 1};
+
+std::span<const int64_t> ShortRows(MatrixUnitScope scope) {
+  return scope == MatrixUnitScope::kWarpgroup ? kShortRows : kShortRowsOfWarp;
+}
 
 }  // namespace
 
@@ -172,9 +178,9 @@ bool HasShortRows(const MatrixProduct& product, MatrixUnitScope scope,
                   std::span<const int64_t> extents) {
   const std::span<const MatrixAxis> axes = product.TiledAxes(extents.size());
   const auto row = std::ranges::find(axes, MatrixAxis::kRow);
-  return scope == MatrixUnitScope::kWarpgroup && product.rows_of_thread == 1 &&
-         std::ranges::count(axes, MatrixAxis::kRow) == 1 &&
-         2 * extents[static_cast<size_t>(row - axes.begin())] <= ProductOfCounts(kShortRows);
+  const bool may_be = scope == MatrixUnitScope::kWarpgroup || product.is_computed;
+  return may_be && product.rows_of_thread == 1 && std::ranges::count(axes, MatrixAxis::kRow) == 1 &&
+         2 * extents[static_cast<size_t>(row - axes.begin())] <= ProductOfCounts(ShortRows(scope));
 }
 
 std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
@@ -189,11 +195,13 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   // Rows of a thread: an even number.
   constexpr std::array<int64_t, 5> kRowTiles = {2, 2, 4, 4, 8};
   const bool has_short_rows = HasShortRows(product, scope, extents);
-  const int64_t thread_rows = has_short_rows ? kShortRows[0] : PickFrom(rng, kRowTiles);
+  const int64_t thread_rows = has_short_rows
+                                  ? ShortRows(scope)[0]
+                                  : std::max(product.rows_of_thread, PickFrom(rng, kRowTiles));
   const bool are_in_order = scope == MatrixUnitScope::kWarpgroup && rows.size() > 1 &&
                             Chance(rng, kInOrderProb) &&
                             PutRowsInOrder(product, extents, rows, thread_rows, tile, rng);
-  if (has_short_rows) std::ranges::copy(kShortRows, tile[rows[0]].begin());
+  if (has_short_rows) std::ranges::copy(ShortRows(scope), tile[rows[0]].begin());
   if (!has_short_rows && !are_in_order &&
       !ShareRowsOut(product, scope, extents, rows, thread_rows, tile, rng))
     return {};
@@ -272,12 +280,11 @@ bool IsDeep(const MatrixProduct& product, const dag::Operator& op, const MatrixS
 }  // namespace
 
 std::optional<MatrixProduct> TiledProductOf(const State& state, int s) {
-  std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(s).op);
+  std::optional<MatrixProduct> product = MatrixProductOf(state, s);
   const MatrixSplits splits = MatrixSplitsOf(state, s);
   if (!product || splits.lengths.empty()) return product;
   const std::vector<int64_t>& columns = splits.lengths[product->TiledColumn(splits.lengths.size())];
   product = WithComputedFactor(state, s, *product, columns[2] * columns[3]);
-  if (product->is_computed) return product;
   std::optional<MatrixProduct> exchanged = ExchangedForWarpgroups(*product);
   if (!exchanged || exchanged->TiledAxes(splits.lengths.size()).empty()) return product;
   const std::vector<int64_t>& t = splits.lengths[exchanged->TiledColumn(splits.lengths.size())];
@@ -294,10 +301,16 @@ int64_t ElementsOfThread(std::span<const std::vector<int64_t>> lengths) {
 }
 
 // Returns the registers of the results of an instruction. Several sums are all in registers until
-// the stage that reads them has them.
+// the stage that reads them has them. So are those of a product whose first factor is computed: the
+// registers of all its rows are filled before the products of a step, and two steps are under way.
 int64_t RegistersOfResults(const MatrixProduct& product,
                            std::span<const std::vector<int64_t>> lengths) {
   constexpr int64_t kOfColumn = 4;
+  if (product.IsFirstComputed()) {
+    const int64_t columns = lengths[product.TiledColumn(lengths.size())][0] * 2;
+    const int64_t sums = ElementsOfThread(lengths);
+    return sums + kOfColumn * sums / columns;
+  }
   if (product.others.empty()) return kOfColumn * lengths[product.TiledColumn(lengths.size())][0];
   return product.num_sums() * ElementsOfThread(lengths);
 }
@@ -324,7 +337,7 @@ namespace {
 
 std::string WhyNoColumns(const MatrixProduct& product, MatrixUnitScope scope,
                          std::span<const int64_t> t) {
-  if (product.is_computed &&
+  if (product.is_computed && !product.IsFirstComputed() &&
       std::ranges::find(kComputedColumns, t[2] * t[3]) == std::end(kComputedColumns))
     return "a thread has no 4, 8 or 16 neighbours of a computed factor";
   if (t[2] * t[3] != product.columns_of_thread) {
@@ -347,6 +360,9 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
   if (is_warpgroup && !IsForWarpgroups(product))
     return "four warps multiply 16-bit floats, or what has its neighbours along the sum, and "
            "columns that lie beside each other";
+  if (is_warpgroup && product.is_computed &&
+      std::ranges::find(kComputedRows, product.rows_of_thread) == std::end(kComputedRows))
+    return "a thread has no 2, 4 or 8 neighbours of a computed factor, the first one of four warps";
   if (!IsOfOneGroup(product, lengths)) return "a block has results of several groups";
   const size_t column = product.TiledColumn(lengths.size());
   if (std::string why = WhyNoColumns(product, scope, lengths[column]); !why.empty()) return why;
@@ -361,7 +377,8 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
     if (t[2] * t[3] != (is_row ? product.rows_of_thread : 1))
       return "a thread has other neighbours along another axis";
     const bool is_short = is_row && HasShortRows(product, scope, extents);
-    if (is_short && !std::ranges::equal(t, kShortRows)) return "it has other than 64 rows";
+    if (is_short && !std::ranges::equal(t, ShortRows(scope)))
+      return is_warpgroup ? "it has other than 64 rows" : "it has other than 16 rows";
     if (!is_short && !IsNeeded(t, extents[axis])) return "rows are beyond their axis";
     if (!is_row) {
       if (t[1] != 1) return "an axis that is no row has threads";

@@ -18,7 +18,8 @@
 //   * no warps are beside each other, and the threads of the rows are a multiple of 32;
 //   * of the columns but the last axis has several, an even number up to 32 of virtual threads.
 // There a product may be exchanged (ExchangedForWarpgroups): the only row axis is then cut as the last
-// axis is else, and the last axis as rows are, [any, 32 n, 1, 2].
+// axis is else, and the last axis as rows are, [any, 32 n, 1, 2], or, if the factor of the last axis is
+// computed, with 2, 4 or 8 neighbours of a thread.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +42,10 @@ inline constexpr int64_t kMaxMatrixVThreads = 64;
 // What a block's virtual threads may be in all.
 int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hint);
 
-// Have the products one axis of rows, with less than a half of the 64 rows that units of four warps
+// Have the products one axis of rows, with at most a half of the 64 rows that units of four warps
 // multiply? Then a tile has [2, 32, 1, 1] of them: the rows behind the axis are zeros, and are not
 // stored. The limit of such a product is how fast the other factor comes, not how it is multiplied.
+// Units of single warps have 16 rows, [2, 8, 1, 1], if the second factor is computed.
 bool HasShortRows(const MatrixProduct& product, ir::MatrixUnitScope scope,
                   std::span<const int64_t> extents);
 

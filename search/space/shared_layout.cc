@@ -41,7 +41,7 @@ std::array<Padding, 4> Paddings(const State& state, int s) {
 // do where neighbours are not along the sum.
 bool IsReadByElements(const State& state, int s) {
   const int reader = state.attach(s).stage;
-  const std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(reader).op);
+  const std::optional<MatrixProduct> product = MatrixProductOf(state, reader);
   if (!product || product->unit->factor.bytes() != kWordBytes) return false;
   std::vector<ir::Expr> factors = {product->first, product->second};
   factors.insert(factors.end(), product->others.begin(), product->others.end());

@@ -68,7 +68,8 @@ struct Computation {
 const Computation kComputations[] = {
     {kBytes, 16, 128, 64},      {kBytes, 64, 64, 128},   {kBytes, 33, 72, 96, "bfloat16"},
     {kNibbles, 16, 128, 128},   {kNibbles, 64, 256, 64}, {kNibbles, 24, 64, 128, "bfloat16"},
-    {kZeroPoints, 16, 128, 64},
+    {kZeroPoints, 16, 128, 64}, {kNibbles, 1, 128, 128}, {kBytes, 4, 128, 64},
+    {kNibbles, 8, 128, 128},
 };
 
 Task TaskOf(const Computation& c) {
@@ -120,13 +121,51 @@ TEST(ComputedFactors, AreComputedInRegistersOfMatrixUnits) {
   }
 }
 
-// A single row is no product for units.
+// The factor is the first one of units of four warps, which multiply the exchanged product.
+TEST(ComputedFactors, AreComputedInRegistersOfFourWarps) {
+  const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
+  const auto wanted = static_cast<size_t>(EnvironmentOr("KILN_CANDIDATES", 2));
+  for (const Computation& c :
+       {Computation{kBytes, 48, 256, 64}, Computation{kBytes, 64, 256, 128},
+        Computation{kNibbles, 64, 512, 128}, Computation{kNibbles, 40, 256, 128, "bfloat16"},
+        Computation{kZeroPoints, 64, 256, 64}}) {
+    SCOPED_TRACE(fmt::format("{}seed {}", c.Text(), seed));
+    const Task task = TaskOf(c);
+    Parameters parameters;
+    parameters.matrix_unit_prob = 1;
+    parameters.warpgroup_prob = 1;
+    const std::vector<State> states = MatrixCandidates(
+        task, GenerateSketches({task, parameters}), parameters, seed, 200, wanted,
+        [](const State& state) {
+          return IsUnpackedAtReader(state) && UnitOf(state) == MatrixUnitScope::kWarpgroup;
+        });
+    EXPECT_EQ(states.size(), wanted);
+    for (const State& state : states)
+      ExpectRight(state, task, ToleranceOf(c), "multiply_warpgroup_");
+  }
+}
+
+// Few rows are multiplied by single warps.
+TEST(ComputedFactors, FourWarpsMultiplyManyRows) {
+  const Task task = TaskOf({kBytes, 32, 256, 128});
+  Parameters parameters;
+  parameters.matrix_unit_prob = 1;
+  parameters.warpgroup_prob = 1;
+  EXPECT_TRUE(MatrixCandidates(task, GenerateSketches({task, parameters}), parameters, 1, 40, 1,
+                               [](const State& state) {
+                                 return IsUnpackedAtReader(state) &&
+                                        UnitOf(state) == MatrixUnitScope::kWarpgroup;
+                               })
+                  .empty());
+}
+
 TEST(ComputedFactors, AreComputedByThreads) {
   for (const Computation& c :
        {Computation{kBytes, 1, 256, 128}, Computation{kNibbles, 1, 128, 256}}) {
     SCOPED_TRACE(c.Text());
     const Task task = TaskOf(c);
-    const Parameters parameters;
+    Parameters parameters;
+    parameters.matrix_unit_prob = 0;
     const std::vector<State> states =
         MatrixCandidates(task, GenerateSketches({task, parameters}), parameters,
                          EnvironmentOr("KILN_SEED", 1), 50, 2, IsUnpackedAtReader);

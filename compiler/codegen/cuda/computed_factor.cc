@@ -103,6 +103,7 @@ CudaComputedFactor::CudaComputedFactor(const MatrixTile& tile, MatrixPlaces& pla
                                        CudaScope& scope, CudaExprs& exprs, CudaBlocks& blocks,
                                        CudaNames& names, CudaPreamble& preamble)
     : tile_(tile),
+      operand_(tile.computed()),
       places_(places),
       scope_(scope),
       exprs_(exprs),
@@ -111,25 +112,29 @@ CudaComputedFactor::CudaComputedFactor(const MatrixTile& tile, MatrixPlaces& pla
       preamble_(preamble),
       type_(tile.unit->factor),
       type_name_(NarrowFloatName(tile.unit->factor)),
-      neighbours_(static_cast<int>(tile.b.group / 2)),
-      loads_(instructions::LoadsOf(tile.b.computed)) {}
+      neighbours_(static_cast<int>(operand_.group) / (tile.is_first_computed() ? 1 : 2)),
+      loads_(instructions::LoadsOf(operand_.computed)) {}
 
 void CudaComputedFactor::Emit(const std::string& tiles) {
   preamble_.Use(type_);
-  for (size_t first = 0; first < tile_.b.elements.size(); first += tile_.b.group) {
-    for (const int part : {0, 1}) EmitRegister(first, part, tiles);
+  for (size_t first = 0; first < operand_.elements.size(); first += operand_.group) {
+    for (const int part : {0, 1}) EmitRegisters(first, part, tiles);
   }
   exprs_.ForgetLoads();
   places_.Reset();
 }
 
-void CudaComputedFactor::EmitRegister(size_t first, int part, const std::string& tiles) {
+// A tile of the second factor has a register for each half of the terms, one of the first factor has
+// two, for neighbouring rows.
+void CudaComputedFactor::EmitRegisters(size_t first, int part, const std::string& tiles) {
   first_ = first;
   part_ = part;
   for (int term = 0; term < kTerms; ++term) LoadWords(first, part, term);
-  for (column_ = 0; column_ < neighbours_; ++column_) {
-    blocks_.Line(fmt::format("{}[{}][{}] = {};", tiles, first / 2 + static_cast<size_t>(column_),
-                             part, Pair(tile_.b.computed)));
+  for (neighbour_ = 0; neighbour_ < neighbours_; ++neighbour_) {
+    const size_t row = first + static_cast<size_t>(neighbour_);
+    const size_t of_tile = tile_.is_first_computed() ? row / 2 : first / 2 + row - first;
+    const int number = tile_.is_first_computed() ? 2 * part + static_cast<int>(row % 2) : part;
+    blocks_.Line(fmt::format("{}[{}][{}] = {};", tiles, of_tile, number, Pair(operand_.computed)));
   }
 }
 
@@ -145,7 +150,7 @@ std::optional<CudaComputedFactor::Words> CudaComputedFactor::WordsOf(Expr load) 
   const Type type = exprs_.buffer(load->id).type;
   if (type.is_bool() || type.bytes() > kWordBytes || exprs_.HeldBufferOrNull(load->id) != nullptr)
     return std::nullopt;
-  const int32_t var = tile_.b.columns->var;
+  const int32_t var = operand_.neighbours->var;
   Words words = {.type = type, .is_uniform = !ir::UsesVar(load, var)};
   std::optional<Place> place;
   if (words.is_uniform) {
@@ -179,14 +184,15 @@ const CudaComputedFactor::Words* CudaComputedFactor::FindWords(Expr load, int te
 }
 
 CudaComputedFactor::Element CudaComputedFactor::ElementIn(const Words& words) const {
-  const int byte = words.is_uniform ? 0 : column_ * static_cast<int>(words.type.bytes());
+  const int byte = words.is_uniform ? 0 : neighbour_ * static_cast<int>(words.type.bytes());
   if (words.count == 1) return {words.name, byte};
   return {fmt::format("{}.{}", words.name, "xyzw"[byte / kWordBytes]), byte % kWordBytes};
 }
 
 void CudaComputedFactor::SetTerm(int term) {
   places_.SetComputed(first_, part_, term);
-  scope_.SetValue(tile_.b.columns->var, places_.FirstOfComputed() + arith::Constant(column_));
+  scope_.SetValue(operand_.neighbours->var,
+                  places_.FirstOfComputed() + arith::Constant(neighbour_));
   exprs_.ForgetLoads();
   for (const Expr load : loads_) {
     const Words* const words = FindWords(load, term);

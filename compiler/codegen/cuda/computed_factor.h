@@ -74,7 +74,8 @@ class CudaComputedFactor {
     int64_t most() const { return offset + (is_signed ? 127 : mask); }
   };
 
-  void EmitRegister(size_t first, int part, const std::string& tiles);
+  // Emits the registers of one half of the terms, of a group of neighbours.
+  void EmitRegisters(size_t first, int part, const std::string& tiles);
   void LoadWords(size_t first, int part, int term);
   std::optional<Words> WordsOf(ir::Expr load);
   const Words* FindWords(ir::Expr load, int term) const;
@@ -96,6 +97,7 @@ class CudaComputedFactor {
   uint16_t BitsOf(int64_t number) const;
 
   const MatrixTile& tile_;
+  const MatrixOperand& operand_;
   MatrixPlaces& places_;
   CudaScope& scope_;
   CudaExprs& exprs_;
@@ -104,14 +106,14 @@ class CudaComputedFactor {
   CudaPreamble& preamble_;
   const ir::Type type_;  // of the factor
   const std::string_view type_name_;
-  int neighbours_;                            // columns of a thread that are read at once
+  int neighbours_;                            // columns or rows of a thread, read at once
   std::vector<ir::Expr> loads_;               // of the value
   std::map<std::string, std::string> known_;  // text of words -> name
   // The words of the current registers, for each term and load, and where the registers are.
   std::array<std::vector<std::optional<Words>>, kTerms> words_;
   size_t first_ = 0;
   int part_ = 0;
-  int column_ = 0;  // among the neighbours
+  int neighbour_ = 0;
 };
 
 // Device functions for pairs of these types, by their names in PTX ("f16", "bf16").

@@ -65,11 +65,17 @@ void MatrixPlaces::SetComputed(size_t first, int register_of_tile, int half) {
   const Linear lane = simplifier.Var(lane_), zero = arith::Constant(0);
   const Linear k = simplifier.FloorMod(lane, kColumns) * 2 +
                    arith::Constant(register_of_tile * tile_.unit->row_elements() + half);
-  SetPlace(tile_.b.elements[first], zero, simplifier.FloorDiv(lane, 2 * kColumns), k);
-  scope_.SetValue(tile_.b.columns->var, FirstOfComputed());
+  const MatrixOperand& computed = tile_.computed();
+  if (tile_.is_first_computed()) {
+    SetPlace(computed.elements[first], simplifier.FloorDiv(lane, kColumns), zero, k);
+  } else {
+    SetPlace(computed.elements[first], zero, simplifier.FloorDiv(lane, 2 * kColumns), k);
+  }
+  scope_.SetValue(computed.neighbours->var, FirstOfComputed());
 }
 
 Linear MatrixPlaces::FirstOfComputed() {
+  if (tile_.is_first_computed()) return arith::Constant(0);
   arith::Simplifier& simplifier = scope_.simplifier();
   const Linear lane = simplifier.Var(lane_);
   return simplifier.FloorMod(simplifier.FloorDiv(lane, kColumns), 2) *

@@ -41,16 +41,17 @@ struct MatrixOperand {
     // 2*(t/4) and 2*(t/4) + 1, or columns 4*(t%4) to 4*(t%4) + 3 in two tiles.
     kPairs,
     kHeld,  // the first one: each thread has them already (lower/warp_registers.h)
-    // The second one, of 16 bits: each thread computes its own (computed_factor.h). Neighbouring
-    // columns of a thread, of which there are `group`, are of group/2 tiles: the first half of them
-    // are even columns of the instruction, the second half odd ones.
+    // 16 bits: each thread computes its own (computed_factor.h). Neighbouring columns of a thread,
+    // of which there are `group`, are of group/2 tiles: the first half of them are even columns of
+    // the instruction, the second half odd ones. Units of four warps have the first factor so: of
+    // the `group` neighbouring rows of a thread each two are of one tile.
     kComputed,
   };
-  // The load that tells the columns apart, if the factor is computed.
+  // The load that tells the columns, or the rows, apart, if the factor is computed.
   ir::Expr load = nullptr;
-  // The value of a computed factor; null: it is the load. The loop over its neighbouring columns.
+  // The value of a computed factor; null: it is the load. The loop over its neighbours.
   ir::Expr computed = nullptr;
-  ir::Stmt columns = nullptr;
+  ir::Stmt neighbours = nullptr;
   Reading reading = Reading::kRows;
   // A position is a row or a column of the thread. Each has here the number of the first of the
   // thread's elements there. The elements are numbered as the loops run.
@@ -88,6 +89,9 @@ struct MatrixTile {
            (is_warpgroup ? instructions::kWarpgroupThreads : instructions::kWarpThreads);
   }
   bool is_held() const { return a.reading == MatrixOperand::Reading::kHeld; }
+  bool is_first_computed() const { return a.computed != nullptr; }
+  // The factor that is computed, if one is.
+  const MatrixOperand& computed() const { return is_first_computed() ? a : b; }
   int64_t depth() const { return unit->depth(); }
   int64_t steps() const { return k_loop->extent / depth(); }
 };
@@ -122,10 +126,10 @@ class MatrixPlaces {
   // term of the step.
   void SetPlace(size_t element, const arith::Linear& row, const arith::Linear& column,
                 const arith::Linear& k);
-  // The same for what the thread has itself of a computed factor: of the tiles of group `first` of
-  // columns, at the term of a register's half.
+  // The same for what the thread has itself of a computed factor: of the tiles of the group of
+  // neighbours that begins at position `first`, at the term of a register's half.
   void SetComputed(size_t first, int register_of_tile, int half);
-  // Returns the number of the first of the thread's own columns among the neighbours of a group.
+  // Returns the number of the first of what the thread has itself among the neighbours of a group.
   arith::Linear FirstOfComputed();
   // Returns the place of a factor there.
   arith::Linear PlaceOf(ir::Expr load, size_t element, const arith::Linear& row,

@@ -222,7 +222,7 @@ Status MatrixTileMatcher::FindSumLoop(const RegisterTile& nest, MatrixTile& tile
 Status MatrixTileMatcher::MatchPlaces(Match& match) {
   MatrixTile& tile = match.tile;
   // The second one is that of the columns.
-  if (tile.b.computed == nullptr && DependsOnColumn(match, tile.a.load) &&
+  if (tile.computed().computed == nullptr && DependsOnColumn(match, tile.a.load) &&
       !DependsOnColumn(match, tile.b.load))
     std::swap(tile.a.load, tile.b.load);
   KILN_RETURN_IF_ERROR(FindPositions(match));

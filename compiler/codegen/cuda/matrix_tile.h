@@ -23,7 +23,8 @@
 //   * a loop of the reduction, which goes inside of the others, has a multiple of the instruction's
 //     depth of iterations;
 //   * factors come into registers in one of the ways of MatrixOperand::Reading. The second one may be
-//     computed there: b[k, ..] is then a value of several loads from shared memory.
+//     computed there: b[k, ..] is then a value of several loads from shared memory. Units of four
+//     warps have the first one so.
 //
 // The order of the sum is the instruction's: products are exact in the type of the sum (but for
 // factors that are rounded before), and added up with at least its precision but for rounding.
@@ -96,7 +97,7 @@ class MatrixTileMatcher {
   // matrix_tile_computed.cc
   bool TakeComputedFactor(const RegisterTile& nest, MatrixTile& tile) const;
   Status CheckComputed(Match& match);
-  Status FindColumnLoop(Match& match) const;
+  Status FindNeighbourLoop(Match& match) const;
   // matrix_warpgroup.h
   Status MatchWarpgroup(Match& match);
   Status MatchColumns(Match& match);

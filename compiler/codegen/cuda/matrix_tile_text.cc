@@ -100,6 +100,7 @@ std::string CudaMatrixTiles::Sum(const MatrixTile& tile, size_t row, size_t colu
 void CudaMatrixTiles::LoadFirst(const Placed& of, const std::string& name) {
   const MatrixOperand& a = of.tile.a;
   if (a.reading == Reading::kHeld) return TakeHeld(of, name);
+  if (a.reading == Reading::kComputed) return Compute(of, name);
   for (size_t i = 0; i < a.elements.size() / 2; ++i) {
     if (a.reading == Reading::kElements) {
       for (int part = 0; part < 4; ++part)
@@ -134,6 +135,10 @@ void CudaMatrixTiles::TakeHeld(const Placed& of, const std::string& name) {
   of.places.Reset();
 }
 
+void CudaMatrixTiles::Compute(const Placed& of, const std::string& name) {
+  CudaComputedFactor(of.tile, of.places, scope_, exprs_, blocks_, names_, preamble_).Emit(name);
+}
+
 void CudaMatrixTiles::Unzip(const Placed& of, const std::string& first, const std::string& second) {
   preamble_.unzips_bytes = true;
   blocks_.Line(
@@ -166,10 +171,7 @@ std::pair<size_t, size_t> CudaMatrixTiles::ColumnsOf(const MatrixTile& tile, siz
 void CudaMatrixTiles::LoadSecond(const Placed& of, const std::string& name) {
   const MatrixOperand& b = of.tile.b;
   if (b.reading == Reading::kPairs) return LoadSecondPairs(of, name);
-  if (b.reading == Reading::kComputed) {
-    CudaComputedFactor(of.tile, of.places, scope_, exprs_, blocks_, names_, preamble_).Emit(name);
-    return;
-  }
+  if (b.reading == Reading::kComputed) return Compute(of, name);
   const size_t columns = b.elements.size() / 2;
   if (b.reading == Reading::kElements) {
     for (size_t j = 0; j < columns; ++j) {

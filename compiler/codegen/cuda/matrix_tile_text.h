@@ -85,6 +85,7 @@ class CudaMatrixTiles {
   static std::pair<size_t, size_t> ColumnsOf(const MatrixTile& tile, size_t fragment);
   void LoadFirst(const Placed& of, const std::string& name);
   void TakeHeld(const Placed& of, const std::string& name);
+  void Compute(const Placed& of, const std::string& name);
   void LoadSecond(const Placed& of, const std::string& name);
   void LoadSecondPairs(const Placed& of, const std::string& name);
   void Unzip(const Placed& of, const std::string& first, const std::string& second);
