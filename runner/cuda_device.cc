@@ -31,6 +31,8 @@ constexpr unsigned kThreads = 256;
 constexpr double kLongCall_s = 1e-3;
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int64_t kMinFlushBytes = 32 << 20;
+// The most copies of a program's inputs that its calls use in turns.
+constexpr int64_t kMostCopies = 256;
 constexpr int64_t kMinCanaryBytes = 64 << 20;
 // Launches of each kernel of the canary in a span, 1 to 3 ms of a large GPU.
 constexpr int kCanaryLaunches = 32;
@@ -119,6 +121,13 @@ class CudaBuffer : public Buffer {
 
 CudaBuffer& AsCuda(Buffer& buffer) { return static_cast<CudaBuffer&>(buffer); }
 const CudaBuffer& AsCuda(const Buffer& buffer) { return static_cast<const CudaBuffer&>(buffer); }
+bool IsInput(const Buffer& buffer) { return buffer.argument().role == v1::ArgSpec::INPUT; }
+
+std::vector<CuPointer> PlacesOf(std::span<Buffer* const> args) {
+  std::vector<CuPointer> places;
+  for (const Buffer* buffer : args) places.push_back(AsCuda(*buffer).data());
+  return places;
+}
 
 class CudaDevice : public Device {
  public:
@@ -148,6 +157,8 @@ class CudaDevice : public Device {
                                                      const ChangedCalls& calls,
                                                      std::span<const Inspection::Pair> expected,
                                                      const v1::Tolerance& tolerance) override;
+  StatusOr<std::unique_ptr<RotatedCalls>> Rotate(Program& program,
+                                                 std::span<Buffer* const> args) override;
   void FlushCaches() override;
   void LaunchSingly(bool singly) override { singly_ = singly; }
   int64_t CallsPerReading(int64_t wanted, double call_s) const override;
@@ -155,6 +166,8 @@ class CudaDevice : public Device {
   bool Usable() override;
 
  private:
+  class Rotated;
+
   struct Kernels {
     CuFunction largest = nullptr;
     CuFunction compare = nullptr;
@@ -199,8 +212,26 @@ class CudaDevice : public Device {
   StatusOr<std::vector<Status>> CheckSamples(std::span<const Inspection::Pair> expected,
                                              const v1::Tolerance& tolerance, uint64_t seed,
                                              CuPointer got, CuPointer want);
-  Status Queue(const CudaProgram& program, std::span<CuPointer> pointers, int64_t number,
-               CuGraphExec graph);
+  // The places of a program's arguments, which its calls use in turns.
+  using Places = std::vector<std::vector<CuPointer>>;
+  // Queues `number` calls, of which the first one has the arguments at `places[first]`.
+  Status QueueCalls(const CudaProgram& program, const Places& places, size_t first, int64_t number);
+  // The same; `graph` holds `graph_calls` of them.
+  Status Queue(const CudaProgram& program, const Places& places, size_t first, int64_t number,
+               CuGraphExec graph, int64_t graph_calls);
+  // Returns the number of calls that one graph holds: each place is in it equally often.
+  int64_t GraphCalls(const Places& places) const {
+    return RoundUp(options_.graph_calls, static_cast<int64_t>(places.size()));
+  }
+  StatusOr<double> TimeCalls(const CudaProgram& program, const Places& places, size_t first,
+                             int64_t number);
+  int64_t CallsPerReading(int64_t wanted, double call_s, int64_t graph_calls) const {
+    return !HasGraphs() || call_s >= kLongCall_s ? wanted : RoundUp(wanted, graph_calls);
+  }
+  // Returns bytes that together are far more than the second-level cache holds.
+  size_t FlushBytes() const {
+    return static_cast<size_t>(std::max(2 * gpu_.l2_bytes, kMinFlushBytes));
+  }
 
   const CudaDriver& driver_;
   const CudaGpu gpu_;
@@ -520,14 +551,23 @@ Status CudaDevice::Record(absl::FunctionRef<Status()> queue, CuGraphExec* graph)
   return status;
 }
 
-Status CudaDevice::Queue(const CudaProgram& program, std::span<CuPointer> pointers, int64_t number,
-                         CuGraphExec graph) {
+Status CudaDevice::QueueCalls(const CudaProgram& program, const Places& places, size_t first,
+                              int64_t number) {
+  std::vector<CuPointer> pointers;
+  for (size_t call = first; call < first + static_cast<size_t>(number); ++call) {
+    pointers = places[call % places.size()];
+    KILN_RETURN_IF_ERROR(program.Launch(stream_, pointers));
+  }
+  return OkStatus();
+}
+
+Status CudaDevice::Queue(const CudaProgram& program, const Places& places, size_t first,
+                         int64_t number, CuGraphExec graph, int64_t graph_calls) {
   int64_t left = number;
-  for (; graph != nullptr && left >= options_.graph_calls; left -= options_.graph_calls) {
+  for (; graph != nullptr && left >= graph_calls; left -= graph_calls) {
     KILN_RETURN_IF_ERROR(Check(driver_.GraphLaunch(graph, stream_), "launch a graph"));
   }
-  for (; left > 0; --left) KILN_RETURN_IF_ERROR(program.Launch(stream_, pointers));
-  return OkStatus();
+  return QueueCalls(program, places, first, left);
 }
 
 StatusOr<double> CudaDevice::TimeQueued(int64_t lead_in_ns, absl::FunctionRef<Status()> queue) {
@@ -549,25 +589,88 @@ StatusOr<double> CudaDevice::TimeQueued(int64_t lead_in_ns, absl::FunctionRef<St
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
-StatusOr<double> CudaDevice::Time(Program& any_program, std::span<Buffer* const> args,
-                                  int64_t number) {
-  const auto& program = static_cast<const CudaProgram&>(any_program);
-  std::vector<CuPointer> pointers;
-  for (const Buffer* buffer : args) pointers.push_back(AsCuda(*buffer).data());
+StatusOr<double> CudaDevice::TimeCalls(const CudaProgram& program, const Places& places,
+                                       size_t first, int64_t number) {
+  const int64_t graph_calls = GraphCalls(places);
   CuGraphExec graph = nullptr;
-  if (HasGraphs() && number >= options_.graph_calls) {
-    const auto some = [&]() -> Status {
-      for (int i = 0; i < options_.graph_calls; ++i) {
-        KILN_RETURN_IF_ERROR(program.Launch(stream_, pointers));
-      }
-      return OkStatus();
-    };
-    KILN_RETURN_IF_ERROR(Record(some, &graph));
+  if (HasGraphs() && number >= graph_calls) {
+    KILN_RETURN_IF_ERROR(
+        Record([&] { return QueueCalls(program, places, first, graph_calls); }, &graph));
   }
-  StatusOr<double> seconds =
-      TimeQueued(options_.lead_in_ns, [&] { return Queue(program, pointers, number, graph); });
+  StatusOr<double> seconds = TimeQueued(options_.lead_in_ns, [&] {
+    return Queue(program, places, first, number, graph, graph_calls);
+  });
   if (graph != nullptr) driver_.GraphExecDestroy(graph);
   return seconds;
+}
+
+StatusOr<double> CudaDevice::Time(Program& program, std::span<Buffer* const> args, int64_t number) {
+  return TimeCalls(static_cast<const CudaProgram&>(program), {PlacesOf(args)}, 0, number);
+}
+
+class CudaDevice::Rotated : public RotatedCalls {
+ public:
+  Rotated(CudaDevice& device, const CudaProgram& program) : device_(device), program_(program) {}
+  ~Rotated() override {
+    for (const auto& [bytes, block] : blocks_) device_.pool_.Return(bytes, block);
+  }
+  Rotated(const Rotated&) = delete;
+  Rotated& operator=(const Rotated&) = delete;
+
+  Status Copy(std::span<Buffer* const> args, int64_t copies) {
+    const std::vector<CuPointer> own = PlacesOf(args);
+    places_.push_back(own);
+    while (static_cast<int64_t>(places_.size()) < copies) {
+      places_.push_back(own);
+      for (size_t i = 0; i < args.size(); ++i) {
+        if (IsInput(*args[i])) KILN_RETURN_IF_ERROR(CopyTo(places_.back()[i], AsCuda(*args[i])));
+      }
+    }
+    return OkStatus();
+  }
+
+  StatusOr<double> Time(int64_t number) override {
+    const size_t first = next_;
+    next_ = (next_ + static_cast<size_t>(number)) % places_.size();
+    return device_.TimeCalls(program_, places_, first, number);
+  }
+
+  int64_t PerReading(int64_t wanted, double call_s) const override {
+    return device_.CallsPerReading(wanted, call_s, device_.GraphCalls(places_));
+  }
+
+ private:
+  Status CopyTo(CuPointer& place, const CudaBuffer& input) {
+    KILN_RETURN_IF_ERROR(
+        device_.Check(device_.pool_.Take(input.bytes(), &place), "allocate a copy of an input"));
+    blocks_.emplace_back(input.bytes(), place);
+    return device_.Check(
+        device_.driver_.MemcpyDtoDAsync(place, input.data(), input.bytes(), device_.stream_),
+        "copy an input");
+  }
+
+  CudaDevice& device_;
+  const CudaProgram& program_;
+  Places places_;
+  // The place of the next call's arguments.
+  size_t next_ = 0;
+  // Memory of the copies, with its bytes.
+  std::vector<std::pair<size_t, CuPointer>> blocks_;
+};
+
+// The copies besides those of one call hold far more than the cache does, so that a call reads its
+// inputs from memory. Inputs of few bytes would need too many copies.
+StatusOr<std::unique_ptr<RotatedCalls>> CudaDevice::Rotate(Program& program,
+                                                           std::span<Buffer* const> args) {
+  size_t bytes = 0;
+  for (const Buffer* buffer : args) bytes += IsInput(*buffer) ? AsCuda(*buffer).bytes() : 0;
+  if (bytes == 0) return nullptr;
+  const int64_t copies =
+      1 + CeilDiv(static_cast<int64_t>(FlushBytes()), static_cast<int64_t>(bytes));
+  if (copies > kMostCopies) return nullptr;
+  auto rotated = std::make_unique<Rotated>(*this, static_cast<const CudaProgram&>(program));
+  KILN_RETURN_IF_ERROR(rotated->Copy(args, copies));
+  return rotated;
 }
 
 struct CudaDevice::ChangingCalls {
@@ -662,8 +765,8 @@ StatusOr<std::optional<ChangedResult>> CudaDevice::TimeChanged(
     Program& program, std::span<Buffer* const> args, const ChangedCalls& calls,
     std::span<const Inspection::Pair> expected, const v1::Tolerance& tolerance) {
   ChangingCalls changing{.calls = calls, .args = {args.begin(), args.end()}};
+  changing.pointers = PlacesOf(args);
   for (size_t i = 0; i < args.size(); ++i) {
-    changing.pointers.push_back(AsCuda(*args[i]).data());
     changing.changes.push_back(ChangesOf(args[i]->argument(), i, calls));
   }
   for (const Inspection::Pair& pair : expected) changing.outputs.push_back(pair.got);
@@ -698,9 +801,7 @@ Status CudaDevice::Run(Program& program, std::span<Buffer* const> args) {
 // calls, and a call that is launched by itself costs the host more time than a short call takes on
 // the GPU.
 int64_t CudaDevice::CallsPerReading(int64_t wanted, double call_s) const {
-  if (!HasGraphs() || call_s >= kLongCall_s) return wanted;
-  const int64_t graph = options_.graph_calls;
-  return RoundUp(wanted, graph);
+  return CallsPerReading(wanted, call_s, options_.graph_calls);
 }
 
 StatusOr<double> CudaDevice::TimeCanarySpan(CuPointer memory, int64_t bytes) {
@@ -740,7 +841,7 @@ StatusOr<double> CudaDevice::TimeCanary() {
 }
 
 void CudaDevice::FlushCaches() {
-  const size_t bytes = static_cast<size_t>(std::max(2 * gpu_.l2_bytes, kMinFlushBytes));
+  const size_t bytes = FlushBytes();
   // Without memory for the flush the caches stay as they are.
   if (flush_ == 0 && driver_.MemAlloc(&flush_, bytes) != 0) flush_ = 0;
   if (flush_ != 0) driver_.MemsetD8Async(flush_, ++flush_value_, bytes, stream_);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "base/status_testing.h"
 #include "rpc/fields_testing.h"
@@ -21,6 +22,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 class CudaDeviceTest : public testing::Test {
  protected:
@@ -263,6 +265,55 @@ TEST_F(CudaDeviceTest, ReadingsOfShortKernelsAreWholeGraphs) {
   EXPECT_EQ(device_->CallsPerReading(20, 5e-6), 20);
   EXPECT_EQ(device_->CallsPerReading(21, 5e-6), 40);
   EXPECT_EQ(device_->CallsPerReading(3, 2e-3), 3);
+}
+
+// The fake GPU's cache is as small as a flush is at least.
+TEST_F(CudaDeviceTest, ColdCallsReadCopiesOfTheirInputsInTurns) {
+  cuda_.gpus[0].attributes[kCuL2CacheBytes] = 1 << 10;
+  MakeDevice({.graph_calls = 4, .lead_in_ns = 0});
+  Argument argument = args_[0]->argument();
+  argument.shape = {3 << 20};
+  argument.elements = 3 << 20;
+  argument.bytes = 12 << 20;
+  ASSERT_OK_AND_ASSIGN(auto large, device_->Allocate(argument));
+  const std::vector<float> values(3 << 20, 5.0f);
+  ASSERT_OK(device_->Fill(*large, std::as_bytes(std::span(values))));
+  const std::vector<Buffer*> args = {large.get(), args_[1]};
+  std::vector<CuPointer> places;
+  cuda_.kernels["add"].run = [&](const FakeLaunch& launch) {
+    places.push_back(FakeParameter<CuPointer>(launch, 0));
+    const auto* in = reinterpret_cast<const float*>(places.back());
+    auto* out = reinterpret_cast<float*>(FakeParameter<CuPointer>(launch, 1));
+    for (int i = 0; i < 8; ++i) out[i] = in[i] + in[(3 << 20) - 1];
+    return 0;
+  };
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
+  const size_t blocks = cuda_.memory.size();
+  {
+    ASSERT_OK_AND_ASSIGN(const auto rotated, device_->Rotate(*program, args));
+    ASSERT_NE(rotated, nullptr);
+    // 32 MiB of copies, and the input itself, in a graph of whole rounds.
+    EXPECT_EQ(cuda_.memory.size(), blocks + 3);
+    EXPECT_EQ(rotated->PerReading(1, 5e-6), 4);
+    EXPECT_EQ(rotated->PerReading(5, 5e-6), 8);
+    for (const int number : {1, 1, 9}) ASSERT_OK(rotated->Time(number));
+    ASSERT_THAT(places, SizeIs(11));
+    for (size_t i = 4; i < places.size(); ++i) EXPECT_EQ(places[i], places[i - 4]) << i;
+    EXPECT_EQ(std::set<CuPointer>(places.begin(), places.end()).size(), 4u);
+    ASSERT_OK_AND_ASSIGN(const auto bytes, device_->Fetch(*args_[1]));
+    const std::vector<float> want(8, 10.0f);
+    EXPECT_EQ(std::memcmp(bytes.data(), want.data(), bytes.size()), 0);
+  }
+  // The memory of the copies is used again.
+  ASSERT_OK_AND_ASSIGN(const auto again, device_->Rotate(*program, args));
+  EXPECT_EQ(cuda_.memory.size(), blocks + 3);
+}
+
+TEST_F(CudaDeviceTest, FewBytesAreNotRotated) {
+  MakeDevice();
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
+  ASSERT_OK_AND_ASSIGN(const auto rotated, device_->Rotate(*program, args_));
+  EXPECT_EQ(rotated, nullptr);
 }
 
 TEST_F(CudaDeviceTest, NamesTheNearestStrayWriteOnce) {

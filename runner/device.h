@@ -82,6 +82,18 @@ struct ChangedResult {
   std::vector<Status> outputs;
 };
 
+// Calls of a program that use copies of its inputs in turns, so many that none finds its own in a
+// cache.
+class RotatedCalls {
+ public:
+  virtual ~RotatedCalls() = default;
+
+  // Device::Time. The first call takes the copy behind that of the last call before.
+  virtual StatusOr<double> Time(int64_t number) = 0;
+  // Device::CallsPerReading.
+  virtual int64_t PerReading(int64_t wanted, double call_s) const = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -149,6 +161,15 @@ class Device {
       std::span<const Inspection::Pair> expected, const v1::Tolerance& tolerance) {
     (void)program, (void)args, (void)calls, (void)expected, (void)tolerance;
     return std::nullopt;
+  }
+  // Copies the inputs as they are now. The result must not outlive the device, the program and
+  // the arguments, and it writes their outputs. Null: the device does not rotate these arguments,
+  // so that only the first call after FlushCaches has cold caches. ResourceExhausted if there is no
+  // memory for the copies.
+  virtual StatusOr<std::unique_ptr<RotatedCalls>> Rotate(Program& program,
+                                                         std::span<Buffer* const> args) {
+    (void)program, (void)args;
+    return nullptr;
   }
   virtual void FlushCaches() = 0;
   // Called before a program that is timed with flushed caches is loaded, so that the device gets

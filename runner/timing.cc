@@ -36,8 +36,10 @@ constexpr double kLongestPart = 0.2;
 class Timer {
  public:
   Timer(const TimingOptions& options, const TimingDevice& device)
-      : options_(options), device_(device) {
-    if (options_.flush_cache) {
+      : options_(options),
+        device_(device),
+        flushes_(options.flush_cache && device.flush_cache != nullptr) {
+    if (flushes_) {
       options_.number = 1;
       options_.min_repeat_s = 0;
     }
@@ -74,7 +76,7 @@ class Timer {
 
  private:
   void FlushCache() {
-    if (options_.flush_cache) device_.flush_cache();
+    if (flushes_) device_.flush_cache();
   }
 
   // Returns the time left of the budget, which is infinite without one.
@@ -182,7 +184,7 @@ class Timer {
   }
 
   int64_t Enough(int64_t wanted, double call_s) const {
-    if (options_.flush_cache || device_.calls_per_reading == nullptr) return wanted;
+    if (flushes_ || device_.calls_per_reading == nullptr) return wanted;
     return device_.calls_per_reading(wanted, call_s);
   }
 
@@ -223,6 +225,8 @@ class Timer {
 
   TimingOptions options_;
   const TimingDevice& device_;
+  // Whether the caches are flushed before each reading.
+  const bool flushes_;
   // The end of the pause.
   double start_s_ = 0;
   // Latest estimate of one call.

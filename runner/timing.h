@@ -8,8 +8,8 @@
 //   With min_repeat_ms, a batch of a sixteenth of it for short programs, and a second one if the
 //     batch was clearly slower; while another trial waits, slower by less is enough. A program that
 //     is so in both, by more than the two differ, stops here.
-//   `repeat` times: flush the caches; run `number` calls back to back. While such a batch lasts
-//     less than min_repeat_ms, it runs again with
+//   `repeat` times: flush the caches, if asked for; run `number` calls back to back. While such a
+//     batch lasts less than min_repeat_ms, it runs again with
 //     number = max(min_repeat / (batch / number) + 1, number * 1.618)
 //   cost = batch / number, one per repeat; the grown number carries over to the next repeat.
 //   While the device would be idle: further repeats of the same number, until the median of all is
@@ -43,8 +43,7 @@ struct TimingOptions {
   double min_repeat_s = 0;
   // Sleep before the timing, once as in TVM, which takes it after each trial.
   double cooldown_s = 0;
-  // Flushes the caches before each repeat. `number` is then 1 and min_repeat_s is 0, because later
-  // calls would be warm.
+  // The calls find nothing in the caches.
   bool flush_cache = false;
   // Limit of a call: programs that take longer stop after the first timed calls.
   std::optional<double> early_stop_s = {};
@@ -64,10 +63,12 @@ struct TimingOptions {
 struct TimingDevice {
   // Returns the seconds that `number` calls took together.
   std::function<StatusOr<double>(int64_t number)> time_batch;
+  // Empties the caches, for the next call only: `number` is then 1 and min_repeat_s is 0. Null: the
+  // calls of time_batch are cold without that. Not called without TimingOptions::flush_cache.
   std::function<void()> flush_cache;
   std::function<void(double seconds)> sleep;
   std::function<double()> now_s;
-  // Device::CallsPerReading; null: as many as wanted. Not asked if the caches are flushed.
+  // Device::CallsPerReading; null: as many as wanted. Not asked if flush_cache is called.
   std::function<int64_t(int64_t wanted, double call_s)> calls_per_reading = nullptr;
   // Returns whether another trial waits for the device; asked after the short batch, and before
   // each repeat of the idle time. Null: none waits, and idle time is not used.

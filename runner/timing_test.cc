@@ -92,6 +92,20 @@ TEST(TimingTest, ShortCallsAreManyWhereAReadingHasACostOfItsOwn) {
   EXPECT_THAT(device.batches, ElementsAre(1, 1));
 }
 
+TEST(TimingTest, CallsThatAreColdWithoutAFlushComeInBatches) {
+  FakeDevice device;
+  device.call_s = 1e-5;
+  TimingDevice timing_device = device.Device();
+  timing_device.flush_cache = nullptr;
+  timing_device.calls_per_reading = [](int64_t wanted, double) { return (wanted + 6) / 7 * 7; };
+  ASSERT_OK_AND_ASSIGN(
+      const Timing timing,
+      TimeProgram({.repeat = 2, .min_repeat_s = 2e-3, .flush_cache = true}, timing_device));
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 14, 210, 210));
+  EXPECT_THAT(timing.costs_s, Each(DoubleNear(1e-5, 1e-12)));
+  EXPECT_EQ(device.flushes, 0);
+}
+
 TEST(TimingTest, GrowsOnWhenTheFirstCallWasSlow) {
   FakeDevice device;
   device.cost = [](size_t batch) { return batch < 2 ? 5e-3 : 1e-5; };

@@ -145,7 +145,9 @@ class TrialPhases {
   Status RunFirst();
   Status Check(std::string_view when, Poison poison);
   Status ShowOther(OtherInputs& other);
-  TimingDevice DeviceToTime();
+  // `rotated`: the calls to time; null: those of the program with its own arguments.
+  TimingDevice DeviceToTime(RotatedCalls* rotated);
+  StatusOr<Timing> TimeWith(const TimingOptions& options);
   // `again`: the program is run once more after the timing.
   Status Time(OtherInputs& other, bool again);
   Status Recheck(OtherInputs& other, bool again);
@@ -280,21 +282,31 @@ Status TrialPhases::ShowOther(OtherInputs& other) {
   return OkStatus();
 }
 
-TimingDevice TrialPhases::DeviceToTime() {
+TimingDevice TrialPhases::DeviceToTime(RotatedCalls* rotated) {
   TimingDevice timed;
-  timed.time_batch = [this](int64_t number) {
-    auto batch_s = device_.Time(*checked_.program, checked_.args, number);
+  timed.time_batch = [this, rotated](int64_t number) {
+    auto batch_s = rotated != nullptr ? rotated->Time(number)
+                                      : device_.Time(*checked_.program, checked_.args, number);
     if (batch_s.ok()) times_.set_timed_runs_s(times_.timed_runs_s() + *batch_s);
     return batch_s;
   };
-  timed.flush_cache = [this] { device_.FlushCaches(); };
+  if (rotated == nullptr) timed.flush_cache = [this] { device_.FlushCaches(); };
   timed.sleep = [this](double seconds) { clock_.SleepFor(absl::Seconds(seconds)); };
   timed.now_s = [this] { return clock_.MonotonicSeconds(); };
-  timed.calls_per_reading = [this](int64_t wanted, double call_s) {
-    return device_.CallsPerReading(wanted, call_s);
+  timed.calls_per_reading = [this, rotated](int64_t wanted, double call_s) {
+    return rotated != nullptr ? rotated->PerReading(wanted, call_s)
+                              : device_.CallsPerReading(wanted, call_s);
   };
   timed.is_wanted = is_wanted_;
   return timed;
+}
+
+StatusOr<Timing> TrialPhases::TimeWith(const TimingOptions& options) {
+  std::unique_ptr<RotatedCalls> rotated;
+  if (options.flush_cache) {
+    KILN_ASSIGN_OR_RETURN(rotated, device_.Rotate(*checked_.program, checked_.args));
+  }
+  return TimeProgram(options, DeviceToTime(rotated.get()));
 }
 
 Status TrialPhases::Time(OtherInputs& other, bool again) {
@@ -307,7 +319,7 @@ Status TrialPhases::Time(OtherInputs& other, bool again) {
   options.earlier_call_s = first_s_;
   const double last_s = again ? kRecheckRuns * first_s_ : 0;
   options.budget_s = std::max(1e-3, 1e-3 * trial_.options().timeout_ms() - used_s_ - last_s);
-  auto timing = TimeProgram(options, DeviceToTime());
+  auto timing = TimeWith(options);
   times_.set_timing_s(watch_.Lap());
   if (!timing.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, timing.status());
   timing_ = *std::move(timing);

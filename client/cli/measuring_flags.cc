@@ -67,7 +67,8 @@ void MeasuringFlags::AddTo(CLI::App& command) {
   AddNumber(command, "--cooldown-ms", cooldown_ms_, 0, kLongestMs, "pause after each trial");
   AddNumber(command, "--timeout-ms", timeout_ms_, 1, kLongestMs, "limit of one trial's run");
   AddNumber(command, "--build-timeout-ms", build_timeout_ms_, 1, kLongestMs, "limit of one build");
-  command.add_flag("--flush-cache", flush_cache_, "empty the caches before each timing")
+  command
+      .add_flag("--flush-cache", flush_cache_, "measure calls that find their inputs in no cache")
       ->group(kMeasuringGroup);
   command
       .add_option("--as-deployed", as_deployed_,

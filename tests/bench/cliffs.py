@@ -7,8 +7,9 @@ Each computation is a text in FOLDER, tuned by `KILN tune FILE --target cuda` wi
 computes the same in the same run, in each of several ways, the fastest of which counts: as its operators do, as
 torch.compile does (with --compile), and of experts by torch._grouped_mm. All are the median of 30 replays of a CUDA
 graph of 20 calls. The limit is the bytes of all inputs and outputs over the bandwidth of a large copy, measured at the
-start; what fits the L2 cache stays there, so a small working set can be faster than it. --list prints the commands and
-no more. Writes FOLDER/cliffs.json and .md.
+start; what fits the L2 cache stays there, so a small working set can be faster than it. Products with unpacked factors
+are measured with cold inputs on both sides: each call reads other copies of them. --list prints the commands and no
+more. Writes FOLDER/cliffs.json and .md.
 """
 
 from memory_bound import Report, arguments_of, median_us
@@ -111,11 +112,21 @@ def nibble_peers(torch, sizes):
     return [lambda: x @ unpacked]
 
 
-def row(name, template, peers, size, **sizes):
-    """Name, text, peers, bytes and sizes."""
+class Peers:
+    """Ways to compute a row. `cold`: measured with inputs that are in no cache."""
+
+    def __init__(self, ways, sizes, cold):
+        self.ways, self.sizes, self.cold = ways, sizes, cold
+
+    def __call__(self, torch):
+        return self.ways(torch, self.sizes)
+
+
+def row(name, template, ways, size, cold=False, **sizes):
+    """Name, text, peers and bytes."""
     extents = "x".join(str(value) for value in sizes.values())
-    derived = {"groups": sizes["k"] // GROUP, "group": GROUP, "half": sizes["k"] // 2}
-    return f"{name} {extents}", template.format(**sizes, **derived), peers, size, {**sizes, **derived}
+    sizes |= {"groups": sizes["k"] // GROUP, "group": GROUP, "half": sizes["k"] // 2}
+    return f"{name} {extents}", template.format(**sizes), Peers(ways, sizes, cold), size
 
 
 def gated(m, k, n):
@@ -138,7 +149,8 @@ def chosen_rows(rows, m, k, n):
 
 def unpacked(bits, m, k, n):
     name, template, peers = {8: ("bytes", BYTES, byte_peers), 4: ("nibbles", NIBBLES, nibble_peers)}[bits]
-    return row(name, template, peers, k * n * bits // 8 + 2 * (m * k + m * n + k // GROUP * n), m=m, k=k, n=n)
+    size = k * n * bits // 8 + 2 * (m * k + m * n + k // GROUP * n)
+    return row(name, template, peers, size, cold=True, m=m, k=k, n=n)
 
 
 def workloads():
@@ -154,13 +166,16 @@ def workloads():
             yield unpacked(bits, m, 4096, 4096)
 
 
-def peer_us(torch, calls, compiled, mode="max-autotune-no-cudagraphs"):
-    """The fastest of the ways; those that this PyTorch has not are left out."""
+def peer_us(torch, ways, compiled, mode):
+    """The fastest of the ways, each of which is a list of calls that take turns.
+
+    Ways that this PyTorch has not are left out.
+    """
     best, error = 0, None
-    for call in calls:
+    for calls in ways:
         try:
             with torch.no_grad():
-                us = median_us(torch, torch.compile(call, mode=mode) if compiled else call)
+                us = median_us(torch, *(torch.compile(call, mode=mode) if compiled else call for call in calls))
             best = min(best, us) if best else us
         except Exception as reason:  # pylint: disable=broad-except
             error = reason
@@ -169,12 +184,26 @@ def peer_us(torch, calls, compiled, mode="max-autotune-no-cudagraphs"):
     return best
 
 
+def measure(report, name, text, peers, size, operations=0, mode="max-autotune-no-cudagraphs"):
+    """One row of the report.
+
+    The inputs of a cold row rotate among copies of them, which besides those of one call hold twice the second cache
+    together.
+    """
+    cold = getattr(peers, "cold", False)
+
+    def fastest_us(compiled):
+        cache = report.torch.cuda.get_device_properties(0).L2_cache_size
+        copies = [peers(report.torch) for _ in range(1 + -(-2 * cache // size) if cold else 1)]
+        return peer_us(report.torch, list(zip(*copies)), compiled, mode)
+    report.measure_text(name, text, size, fastest_us, operations, cold)
+
+
 def main():
     arguments = arguments_of(__doc__)
     report = Report(arguments, "cliffs")
-    for name, text, peers, size, sizes in workloads():
-        report.measure_text(name, text, size,
-                            lambda compiled: peer_us(report.torch, peers(report.torch, sizes), compiled))
+    for name, text, peers, size in workloads():
+        measure(report, name, text, peers, size)
     report.end()
 
 

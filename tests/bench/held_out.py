@@ -4,7 +4,7 @@
 usage: held_out.py KILN FOLDER [--draw N] [--count N] [--trials N] [--seed N] [--only "WORD;..."] [--no-torch] [--list]
 
 The kinds take turns: several sums in one reduction, log_softmax, gated products, products with the weights of an
-expert, rows that an index chooses, weights of 8 and 4 bits, attention, attention of one query, dense layers,
+expert, rows that an index chooses, weights of 8 and 4 bits (cold), attention, attention of one query, dense layers,
 convolutions; float16, and reductions of float32 as well. --draw seeds the sizes, --seed the search. Each row is tuned
 with a database of its own. Its peers run in the same command: PyTorch's operators (cuBLAS, cuDNN, each backend of
 scaled_dot_product_attention), and with --compile torch.compile in its default mode. The limit is the larger one of a
@@ -37,8 +37,8 @@ def of_several_sums(kind, extents, made):
 
 
 def of_cliffs(made, operations):
-    _, text, peers, size, sizes = made
-    return text, lambda torch: peers(torch, sizes), size, operations
+    _, text, peers, size = made
+    return text, peers, size, operations
 
 
 def draw_moments(rng, _kiln):
@@ -170,9 +170,7 @@ def main():
     print(f"sizes by --draw {arguments.draw}, --count {arguments.count}", flush=True)
     report = Report(arguments, "held_out")
     for name, text, peers, size, operations in drawn(arguments.kiln, arguments.draw, arguments.count):
-        report.measure_text(
-            name, text, size,
-            lambda compiled: cliffs.peer_us(report.torch, peers(report.torch), compiled, mode="default"), operations)
+        cliffs.measure(report, name, text, peers, size, operations, mode="default")
     report.end()
     print_ratios(report.rows)
 

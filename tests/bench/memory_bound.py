@@ -120,17 +120,20 @@ def tune(kiln, words, database, arguments):
             "message": run.stderr[-500:]}
 
 
-def median_us(torch, call):
-    """Of 30 replays of a graph of 20 calls."""
+def median_us(torch, *turns):
+    """The median of 30 replays of a graph of 20 calls, or of more, so that each of `turns` has as many."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
-        for _ in range(3):
-            call()
+        for call in turns:
+            for _ in range(3):
+                call()
     torch.cuda.synchronize()
-    graph, calls = torch.cuda.CUDAGraph(), 20
+    rounds = -(-20 // len(turns))
+    graph, calls = torch.cuda.CUDAGraph(), rounds * len(turns)
     with torch.cuda.graph(graph):
-        for _ in range(calls):
-            call()
+        for _ in range(rounds):
+            for call in turns:
+                call()
     times = []
     for _ in range(33):
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -260,25 +263,25 @@ class Report:
         with open(self.path + ".md", "w", encoding="utf-8") as out:
             out.write(table(self.rows, self.bandwidth, self.device))
 
-    def measure_text(self, name, text, size, peer_us, operations=0):
+    def measure_text(self, name, text, size, peer_us, operations=0, cold=False):
         """One row: the computation of the text, `size` bytes of inputs and outputs, and its peer.
 
         With `operations` of products of float16 the limit is the larger one of two: that of a copy of the bytes, and
-        that of a large product of so many. `peer_us` is called with True to compile, and gives microseconds. With --list
-        prints the command alone.
+        that of a large product of so many. `peer_us` is called with True to compile, and gives microseconds. `cold`:
+        no call finds its inputs in a cache. With --list prints the command alone.
         """
         if not self.wants(name) or not self.has_time(name):
             return
         path = os.path.join(self.arguments.folder, name.replace(" ", "_") + ".te")
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
-        database = path.removesuffix(".te") + ".db"
+        database, words = path.removesuffix(".te") + ".db", [path, *(["--flush-cache"] if cold else [])]
         if self.arguments.list:
-            print(" ".join(command_of(self.arguments.kiln, [path], database, self.arguments)))
+            print(" ".join(command_of(self.arguments.kiln, words, database, self.arguments)))
             return
         row = {"name": name, "bytes": size, "operations": operations}
         self.peer(row, peer_us)
-        row.update(tune(self.arguments.kiln, [path], database, self.arguments))
+        row.update(tune(self.arguments.kiln, words, database, self.arguments))
         self.add(row)
 
     def end(self):

@@ -6,8 +6,8 @@ usage: model_rows.py KILN FOLDER [--trials N] [--seed N] [--only "WORD;..."] [--
 The mean and the variance of images and log_softmax of a vocabulary, in float32 and float16; a gated product, products
 with the weights of experts, and products with weights of 8 and 4 bits; attention with a causal mask, of many heads, of
 heads that share keys, and of one query; a convolution. Peers and limits are those of held_out.py: of weights of fewer
-bits, the same product with 16 bits counts as well. With --compile torch.compile's max-autotune is a peer, too. Writes
-FOLDER/model_rows.json and .md.
+bits, whose inputs are cold, the same product with 16 bits counts as well. With --compile torch.compile's max-autotune
+is a peer, too. Writes FOLDER/model_rows.json and .md.
 """
 
 import cliffs
@@ -48,8 +48,7 @@ def main():
     rows = [*reductions(), *products(), *attentions(arguments.kiln),
             held_out.conv_row(arguments.kiln, 8, 14, 512, 512, 3, 1)]
     for name, text, peers, size, operations in rows:
-        report.measure_text(name, text, size,
-                            lambda compiled: cliffs.peer_us(report.torch, peers(report.torch), compiled), operations)
+        cliffs.measure(report, name, text, peers, size, operations)
     report.end()
     print_ratios(report.rows)
 
