@@ -16,8 +16,8 @@
 namespace kiln::search {
 
 // A scheduler of this many tasks bounds no schedules, and one of this many jobs bounds no samples.
-inline constexpr size_t kTasksWithoutLess = 128;
-inline constexpr size_t kJobsWithoutLess = 8;
+inline constexpr size_t kTasksWithoutLess = 32;
+inline constexpr size_t kJobsWithoutLess = 4;
 // A task keeps at least so many schedules of those that it wants, however many tasks there are, and
 // a job so many samples.
 inline constexpr size_t kLeastKept = 48;

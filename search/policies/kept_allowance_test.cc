@@ -21,7 +21,7 @@ TEST(KeptAllowanceTest, FewTasksKeepAllThatTheyWant) {
 TEST(KeptAllowanceTest, WhatManyTasksKeepDoesNotGrowWithTheirNumber) {
   KeptAllowance allowance(kTasksWithoutLess, kLeastKept);
   std::vector<KeptAllowance::Share> shares;
-  for (size_t tasks = 1; tasks <= 1'024; ++tasks) {
+  for (size_t tasks = 1; tasks <= 8 * kTasksWithoutLess; ++tasks) {
     shares.push_back(allowance.Take());
     EXPECT_LE(tasks * shares[0].Of(512), kTasksWithoutLess * 512) << tasks << " tasks";
     EXPECT_EQ(shares[0].Of(512), shares.back().Of(512)) << "all shares are equal";
