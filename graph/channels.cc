@@ -1,5 +1,7 @@
 #include "graph/channels.h"
 
+#include <algorithm>
+
 namespace kiln::graph {
 namespace {
 
@@ -53,6 +55,10 @@ int64_t IntOf(const Node& node, std::string_view attribute) {
 
 const std::vector<int64_t>& IntsOf(const Node& node, std::string_view attribute) {
   return std::get<std::vector<int64_t>>(node.attributes.find(attribute)->second);
+}
+
+bool AllAre(const std::vector<int64_t>& values, int64_t value) {
+  return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
 }
 
 std::optional<ProductChannels> ChannelsOf(const Graph& graph, const Node& node) {

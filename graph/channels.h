@@ -39,5 +39,7 @@ std::optional<ChannelVector> ChannelVectorOf(const TensorType& type, int rank);
 // The value of an attribute. A node of a graph has all attributes of its operator.
 int64_t IntOf(const Node& node, std::string_view attribute);
 const std::vector<int64_t>& IntsOf(const Node& node, std::string_view attribute);
+// Returns whether all values are this one; those of an empty list are.
+bool AllAre(const std::vector<int64_t>& values, int64_t value);
 
 }  // namespace kiln::graph

@@ -12,10 +12,6 @@
 namespace kiln::graph {
 namespace {
 
-bool AllAre(const std::vector<int64_t>& values, int64_t value) {
-  return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
-}
-
 // Returns the complete order of a transpose.
 std::vector<int64_t> OrderOf(const Node& node, int rank) {
   std::vector<int64_t> order = IntsOf(node, "axes");

@@ -1,6 +1,5 @@
 #include "graph/passes/winograd.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -11,10 +10,6 @@
 
 namespace kiln::graph {
 namespace {
-
-bool AllAre(const std::vector<int64_t>& values, int64_t value) {
-  return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
-}
 
 // Returns the image if Winograd's method can compute the node.
 std::optional<dag::WinogradImage> ImageOf(const Graph& graph, const Node& node) {

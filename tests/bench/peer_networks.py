@@ -50,6 +50,15 @@ def residual(depth):
     return Network().eval()
 
 
+def attention_of(projections, x, heads, is_causal):
+    """Attention of all heads over the tokens of x, before its last projection."""
+    import torch
+    batch, tokens, features = x.shape
+    parts = projections(x).view(batch, tokens, 3, heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+    y = torch.nn.functional.scaled_dot_product_attention(*parts, is_causal=is_causal)
+    return y.transpose(1, 2).reshape(batch, tokens, features)
+
+
 def bert_base(layers=12, features=768, heads=12, words=30522, positions=512, has_types=True):
     import torch
     nn = torch.nn
@@ -62,10 +71,7 @@ def bert_base(layers=12, features=768, heads=12, words=30522, positions=512, has
             self.norm1, self.norm2 = nn.LayerNorm(features, 1e-12), nn.LayerNorm(features, 1e-12)
 
         def forward(self, x):
-            batch, tokens, _ = x.shape
-            query, key, value = self.projections(x).view(batch, tokens, 3, heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
-            y = nn.functional.scaled_dot_product_attention(query, key, value).transpose(1, 2).reshape(batch, tokens, features)
-            x = self.norm1(self.out(y) + x)
+            x = self.norm1(self.out(attention_of(self.projections, x, heads, is_causal=False)) + x)
             return self.norm2(self.down(nn.functional.gelu(self.up(x))) + x)
 
     class Network(nn.Module):
@@ -99,10 +105,7 @@ def gpt2_small(layers=12, features=768, heads=12, words=50257, positions=1024):
             self.norm1, self.norm2 = nn.LayerNorm(features), nn.LayerNorm(features)
 
         def forward(self, x):
-            batch, tokens, _ = x.shape
-            parts = self.projections(self.norm1(x)).view(batch, tokens, 3, heads, -1).permute(2, 0, 3, 1, 4)
-            y = nn.functional.scaled_dot_product_attention(*parts.unbind(0), is_causal=True)
-            x = x + self.out(y.transpose(1, 2).reshape(batch, tokens, features))
+            x = x + self.out(attention_of(self.projections, self.norm1(x), heads, is_causal=True))
             return x + self.down(nn.functional.gelu(self.up(self.norm2(x)), approximate="tanh"))
 
     class Network(nn.Module):
