@@ -8,15 +8,19 @@ namespace kiln::search {
 
 KeptSchedule SchedulePacker::Pack(Individual individual) {
   KeptSchedule kept{.individual = std::move(individual), .rows = {}};
-  kept.rows = rows_.Pack(*kept.individual.rows);
+  kept.rows = PackRows(*kept.individual.rows);
   kept.individual.rows.reset();
   return kept;
 }
 
 Individual SchedulePacker::Unpack(const KeptSchedule& kept) const {
   Individual individual = kept.individual;
-  individual.rows = std::make_shared<const FloatMatrix>(rows_.Unpack(kept.rows));
+  individual.rows = UnpackRows(kept.rows);
   return individual;
+}
+
+std::shared_ptr<const FloatMatrix> SchedulePacker::UnpackRows(const PackedRows& rows) const {
+  return std::make_shared<const FloatMatrix>(rows_.Unpack(rows));
 }
 
 MeasuredSchedules::MeasuredSchedules(size_t most, int niches)

@@ -33,6 +33,9 @@ class SchedulePacker {
   KeptSchedule Pack(Individual individual);
   // Returns the individual with rows.
   Individual Unpack(const KeptSchedule& kept) const;
+  // The same for rows alone, which are not empty.
+  PackedRows PackRows(const FloatMatrix& rows) { return rows_.Pack(rows); }
+  std::shared_ptr<const FloatMatrix> UnpackRows(const PackedRows& rows) const;
 
  private:
   RowsPacker rows_;

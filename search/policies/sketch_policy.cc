@@ -114,7 +114,11 @@ const costmodel::CostModel* SketchPolicy::Ranker() const {
 void SketchPolicy::LearnBuilds() {
   if (options_.models.builds == nullptr || built_.empty()) return;
   const double start = ThreadCpuSeconds();
-  const Status status = options_.models.builds->Learn(std::exchange(built_, {}));
+  std::vector<costmodel::Built> built;
+  built.reserve(built_.size());
+  for (const UntoldBuild& untold : std::exchange(built_, {}))
+    built.push_back({packer_.UnpackRows(untold.rows), untold.seconds});
+  const Status status = options_.models.builds->Learn(std::move(built));
   if (!status.ok() && !task_.stop.stop_requested())
     LogWarn("the model of build times: {}", Message(status));
   report_.seconds(Part::kTrain) += ThreadCpuSeconds() - start;
@@ -137,7 +141,13 @@ std::vector<double> SketchPolicy::BuildSeconds(std::span<const Individual> indiv
 void SketchPolicy::Train() {
   if (options_.models.learned == nullptr || pending_.empty()) return;
   const double start = ThreadCpuSeconds();
-  const Status status = options_.models.learned->Update(std::exchange(pending_, {}));
+  std::vector<costmodel::Sample> samples;
+  samples.reserve(pending_.size());
+  for (Untold& untold : std::exchange(pending_, {})) {
+    if (untold.rows) untold.sample.rows = packer_.UnpackRows(*untold.rows);
+    samples.push_back(std::move(untold.sample));
+  }
+  const Status status = options_.models.learned->Update(std::move(samples));
   if (!status.ok() && !task_.stop.stop_requested())
     LogWarn("cost model {}: {}", options_.models.learned->name(), Message(status));
   report_.seconds(Part::kTrain) += ThreadCpuSeconds() - start;
@@ -528,7 +538,13 @@ costmodel::Sample SketchPolicy::SampleOf(const Individual& individual) const {
 }
 
 void SketchPolicy::Tell(costmodel::Sample sample) {
-  if (options_.models.learned != nullptr) pending_.push_back(std::move(sample));
+  if (options_.models.learned == nullptr) return;
+  Untold untold{.sample = std::move(sample)};
+  if (untold.sample.rows != nullptr && untold.sample.rows->rows() > 0) {
+    untold.rows = packer_.PackRows(*untold.sample.rows);
+    untold.sample.rows = nullptr;
+  }
+  pending_.push_back(std::move(untold));
 }
 
 // A failed individual only teaches the model.
@@ -544,9 +560,10 @@ void SketchPolicy::Correct(const Observation& observation) {
   if (!found) return;
   Individual individual = *std::move(found);
   individual.cost_s = CostOf(observation);
-  const auto untold = std::ranges::find(pending_, individual.hash, &costmodel::Sample::id);
+  const auto untold = std::ranges::find(pending_, individual.hash,
+                                        [](const Untold& other) { return other.sample.id; });
   if (untold != pending_.end()) {
-    untold->cost_s = individual.cost_s;
+    untold->sample.cost_s = individual.cost_s;
   } else {
     costmodel::Sample correction = SampleOf(individual);
     correction.corrects = true;
@@ -576,7 +593,7 @@ void SketchPolicy::Observe(std::span<const Observation> observations) {
     build_limit_.Note(o.awaited_build_s);
     // Only the candidates of a GPU are chosen by their builds.
     if (task_.target.is_gpu() && o.awaited_build_s.has_value() && individual.rows != nullptr)
-      built_.push_back({individual.rows, *o.awaited_build_s});
+      built_.push_back({packer_.PackRows(*individual.rows), *o.awaited_build_s});
     individuals.push_back(std::move(individual));
   }
   // Records of earlier runs have no rows yet. Individuals that do not lower teach nothing.

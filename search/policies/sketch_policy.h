@@ -150,6 +150,16 @@ class SketchPolicy final : public Policy {
   costmodel::Sample SampleOf(const Individual& individual) const;
   void Correct(const Observation& observation);
 
+  // What a model has not learned yet, with packed rows.
+  struct Untold {
+    costmodel::Sample sample;  // without rows, unless these are empty
+    std::optional<PackedRows> rows = {};
+  };
+  struct UntoldBuild {
+    PackedRows rows;
+    double seconds = 0;
+  };
+
   const Task& task_;
   const Parameters parameters_;
   const uint64_t seed_;
@@ -158,7 +168,7 @@ class SketchPolicy final : public Policy {
   const KeptAllowance::Share share_;
   std::vector<Sketch> sketches_;
   Hashes known_;                                          // proposed or observed
-  SchedulePacker packer_;                                 // of in_flight_ and reserve_
+  SchedulePacker packer_;                                 // of what is kept besides measured_
   std::unordered_map<uint64_t, KeptSchedule> in_flight_;  // proposed, not observed
   MeasuredSchedules measured_;                            // valid ones
   std::unordered_map<uint64_t, int> measured_rows_;       // key: RowsHash
@@ -166,10 +176,11 @@ class SketchPolicy final : public Policy {
   std::vector<Transfer> transferred_;                     // from other tasks, not proposed
   // Hashes of other tasks' schedules that were suggested.
   Hashes suggested_;
-  // Samples that the model has not learned yet.
-  std::vector<costmodel::Sample> pending_;
+  // Samples that the model has not learned yet. Of a thousand tasks, most wait for their next round
+  // with some.
+  std::vector<Untold> pending_;
   // Builds that the model of them has not learned yet.
-  std::vector<costmodel::Built> built_;
+  std::vector<UntoldBuild> built_;
   BuildLimit build_limit_;
   int own_results_ = 0;       // results that taught the model
   double rows_of_state_ = 0;  // mean of the last round; 0: there was none
