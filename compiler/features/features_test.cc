@@ -226,10 +226,10 @@ TEST(Features, AnOnlineSoftmaxIsInRegisters) {
   EXPECT_COLUMN(one_group, 0, "kernel_shared_bytes", 4.5 * kTile);
   // 64 scores, 32 sums, 32 weights; highest scores, totals and others of two rows each.
   EXPECT_COLUMN(bulk, 0, "kernel_registers", 64 + 32 + 32 + 12 + 24);
-  EXPECT_COLUMN(one_group, 0, "kernel_registers", 64 + 32 + 32 + 12 + 40);
+  EXPECT_COLUMN(one_group, 0, "kernel_registers", 64 + 32 + 32 + 12 + 24);
   EXPECT_COLUMN(bulk, 0, "kernel_register_limit", 240);
   EXPECT_COLUMN(bulk, 0, "kernel_blocks_per_core", 1);
-  EXPECT_COLUMN(one_group, 0, "kernel_blocks_per_core", 2);
+  EXPECT_COLUMN(one_group, 0, "kernel_blocks_per_core", 3);
   std::set<float> ways, ways_of_bulk;
   double most_chains = 0;
   for (int r = 0; r < bulk.size(); ++r) {

@@ -64,11 +64,16 @@ Residency ResidencyOf(const KernelFeatures& record) {
   const device::DeviceModel& core = record.device;
   const bool is_fed = record.is_in_warps && HasBulkCopies(record.program);
   const double groups = record.Threads() / instructions::kWarpgroupThreads;
-  // A warp copies for a single group.
-  const auto threads =
-      static_cast<int64_t>(record.Threads()) + (is_fed ? instructions::kCopyingThreads : 0);
+  // A warp copies for a single group, but long tiles, of which the registers are known better.
+  const bool copies_for_itself =
+      is_fed && groups <= 1 && !record.held.pairs.empty() &&
+      record.held.pairs.begin()->second.registers * instructions::kKeysOfPair >=
+          instructions::kKeysOfOwnCopies;
+  const auto threads = static_cast<int64_t>(record.Threads()) +
+                       (is_fed && !copies_for_itself ? instructions::kCopyingThreads : 0);
   result.registers = record.totals.registers + record.totals.operand_registers + kOtherRegisters +
                      (record.is_in_warps ? kMoreOfOnlineSoftmax : 0);
+  if (copies_for_itself) result.registers -= kMoreOfOnlineSoftmax;
   result.register_limit =
       static_cast<double>(RegisterLimit(core, threads, record.kernel.hints[ir::Hint::kMinBlocks]));
   result.blocks = static_cast<double>(ResidentBlocks(

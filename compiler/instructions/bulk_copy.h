@@ -19,6 +19,11 @@ inline constexpr int64_t kMostOfBox = 256, kBoxPieceBytes = 16, kBoxAlignment = 
 // Number of threads of a kernel with Hint::kBulkCopies that copy. They come on top of the threads
 // that compute.
 inline constexpr int64_t kCopyingThreads = 32;
+// A lone group of four warps copies keys and values of an online softmax for itself if a tile has
+// at least so many keys. Shorter tiles have another warp that copies, and lose less time so.
+inline constexpr int64_t kKeysOfOwnCopies = 128;
+// Keys of a tile for each pair of weights that a thread holds.
+inline constexpr int64_t kKeysOfPair = 4;
 // Bytes of shared memory for the barriers of a ring: two barriers of 8 bytes for each of up to 8
 // buffers.
 inline constexpr int64_t kMaxBulkBuffers = 8, kBulkBarrierBytes = 16 * kMaxBulkBuffers;

@@ -79,7 +79,8 @@ int64_t CopyingThreads(const schedule::State& state) {
   const int stage = state.num_stages() - 1;
   if (state.stage(stage).hints[ir::Hint::kBulkCopies] == 0) return 0;
   const bool is_group = state.online()->warps > instructions::kWarpgroupWarps;
-  return is_group ? instructions::kWarpgroupThreads : instructions::kCopyingThreads;
+  if (is_group) return instructions::kWarpgroupThreads;
+  return state.online()->keys < instructions::kKeysOfOwnCopies ? instructions::kCopyingThreads : 0;
 }
 
 }  // namespace kiln::search

@@ -11,7 +11,8 @@ namespace kiln::search {
 // with rows of a multiple of 16 bytes. The state has a tile without blanks.
 bool CanBringTiles(const schedule::State& state);
 
-// Returns the number of threads that copy on top of those that compute; 0: the hint is not set.
+// Returns the number of threads that copy on top of those that compute; 0: the hint is not set, or a
+// lone group of four warps copies for itself, as it does with long tiles.
 int64_t CopyingThreads(const schedule::State& state);
 
 }  // namespace kiln::search

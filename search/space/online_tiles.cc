@@ -230,12 +230,17 @@ std::vector<OnlineTile> OnlineTilesNear(const OnlineTile& tile, const OnlineSpac
 
 namespace {
 
+bool HasBulkCopies(const schedule::State& state) {
+  return state.stage(state.num_stages() - 1).hints[ir::Hint::kBulkCopies] != 0;
+}
+
 // Words of scores and sums for which a thread has registers.
 int64_t MostWords(const schedule::State& state, int64_t threads) {
   const int64_t blocks =
       std::max<int64_t>(1, state.stage(state.num_stages() - 1).hints[ir::Hint::kMinBlocks]);
   const int64_t copying = CopyingThreads(state), groups = threads / kWarpThreads / 4;
-  if (copying == 0) return std::min(kMostWords, kRegisters / (threads * blocks) - kOtherWords);
+  if (!HasBulkCopies(state))
+    return std::min(kMostWords, kRegisters / ((threads + copying) * blocks) - kOtherWords);
   if (groups > 1 && blocks > 1) return 0;
   const int64_t registers = groups == 1   ? kRegisters / ((threads + copying) * blocks)
                             : groups == 2 ? kRegistersOfTwoGroups
@@ -270,7 +275,7 @@ Status CheckOnlineLimits(const schedule::State& state, const target::HardwarePar
                 copying = CopyingThreads(state);
   if (threads + copying > hardware.max_threads_per_block)
     return refuse("threads per block", threads + copying, hardware.max_threads_per_block);
-  if (copying > 0) shared_bytes += instructions::kBulkBarrierBytes;
+  if (HasBulkCopies(state)) shared_bytes += instructions::kBulkBarrierBytes;
   if (shared_bytes > hardware.max_shared_memory_per_block_bytes) {
     return refuse("bytes of shared memory per block", shared_bytes,
                   hardware.max_shared_memory_per_block_bytes);

@@ -72,6 +72,9 @@ TEST(OnlineBulkCopies, ComputeWhatTheProgramSays) {
   ExpectRight(Attention("1,200,32,causal=1"), "16, 64, 4, 2, 2");
   ExpectRight(Attention("1,100,40,keys=170", ir::kBFloat16), "16, 32, 8, 3, 2");
   ExpectRight(Attention("1,192,16"), "16, 48, 12, 2, 2");
+  ExpectRight(Attention("1,70,32,keys=600"), "16, 128, 4, 2, 2");
+  ExpectRight(Attention("1,130,16,causal=1,keys=600"), "16, 128, 4, 3, 2");
+  ExpectRight(Attention("2,130,16,keys=170"), "16, 32, 4, 3, 2");
 }
 
 // Keys and values are parts of one tensor.

@@ -54,6 +54,7 @@ CudaBulkVisits::CudaBulkVisits(const ir::Program& program, const ir::Kernel& ker
   if (loop_ == nullptr) return;
   visit_ = StatementsOf(visits);
   around_ = std::move(visits.around);
+  copies_for_itself_ = visits.copying_threads == 0;
   visit_.erase(std::ranges::find(visit_, StmtKind::kCommit, &ir::StmtNode::kind), visit_.end());
   std::erase_if(visit_, [](Stmt stmt) { return !IsCopies(stmt); });
   std::vector<int32_t> vars;
@@ -258,35 +259,56 @@ void CudaBulkVisits::EmitBarriers(std::string_view barriers) {
       "unsigned long long* const {} = reinterpret_cast<unsigned long long*>({});  // [{}]", filled_,
       barriers, count));
   blocks_.Line(fmt::format("unsigned long long* const {} = {} + {};", emptied_, filled_, count));
-  blocks_.Braced(fmt::format("if (threadIdx.x == {}) {{", threads), [&] {
+  blocks_.Braced(fmt::format("if (threadIdx.x == {}) {{", first_copying()), [&] {
     blocks_.Line(fmt::format("start_barriers<{}, {}>({}, {});", count, threads / kWarpThreads,
                              filled_, emptied_));
   });
   blocks_.Line("__syncthreads();");
 }
 
-void CudaBulkVisits::EmitCopyingThread(const std::function<std::string(LoopKind)>& coordinate) {
+void CudaBulkVisits::EmitInBlock(const std::function<std::string(LoopKind)>& coordinate,
+                                 const std::function<void()>& body) {
   const std::vector<Stmt> loops = BlockLoops();
   const auto inside = [&](auto& self, size_t i) -> void {
-    if (i == loops.size()) return EmitAllCopies();
+    if (i == loops.size()) return body();
     const int32_t var = loops[i]->var;
     blocks_.Bound(
         var, fmt::format("const int {} = {};", scope_.name(var), coordinate(loops[i]->loop_kind)),
         [&] { self(self, i + 1); });
   };
-  blocks_.Braced(fmt::format("if (threadIdx.x >= {}) {{  // copies", kernel_.block[0]), [&] {
+  blocks_.Braced(fmt::format("if (threadIdx.x == {}) {{", first_copying()),
+                 [&] { inside(inside, 0); });
+}
+
+void CudaBulkVisits::EmitCopyingThread(const std::function<std::string(LoopKind)>& coordinate) {
+  if (copies_for_itself_) return EmitInBlock(coordinate, [&] { EmitCopiesOf(depth_); });
+  blocks_.Braced(fmt::format("if (threadIdx.x >= {}) {{  // copies", first_copying()), [&] {
     if (shares_registers())
       blocks_.Line(fmt::format("give_registers<{}>();", SharesOf(groups()).copying));
-    blocks_.Braced(fmt::format("if (threadIdx.x == {}) {{", kernel_.block[0]),
-                   [&] { inside(inside, 0); });
+    EmitInBlock(coordinate, [&] { EmitCopiesOf(loop_->extent + 2); });
     blocks_.Line("return;");
   });
 }
 
-void CudaBulkVisits::EmitAllCopies() {
-  blocks_.Loop(iteration_, loop_->extent + 2, 1, [&] {
+void CudaBulkVisits::EmitCopiesOf(int64_t iterations) {
+  blocks_.Loop(iteration_, iterations, 1, [&] {
     for (const Stmt stmt : visit_) EmitCopies(stmt);
   });
+}
+
+// The buffers are those whose products the visit before has waited for.
+void CudaBulkVisits::EmitNextCopies() {
+  const Linear next = scope_.value(loop_->var) + arith::Constant(depth_);
+  const std::string definition =
+      fmt::format("const int {} = {};", scope_.name(iteration_),
+                  exprs_.PrintSimplified(scope_.simplifier().ToExpr(next)).text);
+  scope_.SetValue(loop_->var, scope_.simplifier().Var(iteration_) - arith::Constant(depth_));
+  blocks_.Braced(fmt::format("if (threadIdx.x == {}) {{", first_copying()), [&] {
+    blocks_.Bound(iteration_, definition, [&] {
+      for (const Stmt stmt : visit_) EmitCopies(stmt);
+    });
+  });
+  scope_.ResetValue(loop_->var);
 }
 
 // Does the condition say which threads copy?
@@ -359,6 +381,7 @@ void CudaBulkVisits::EmitBarrier() {
 
 void CudaBulkVisits::EmitCommit() {
   if (is_inside_ && groups() > 1) blocks_.Line(fmt::format("pass_turn<{}>();", groups()));
+  if (is_inside_ && copies_for_itself_) EmitNextCopies();
   if (is_inside_ || has_begun_) return;
   preamble_.async_copies = true;
   blocks_.Line("commit_copies();");

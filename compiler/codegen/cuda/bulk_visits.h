@@ -9,16 +9,21 @@
 //           commit; exponentials of t + 1 }
 //   barrier; sums of the last tile
 //
-// On the GPU a thread behind those that compute tells the engine of each tile, as for the ring of a
-// product (bulk_copies.h); but each of the two tiles has a barrier of its own. Threads that compute
-// wait for a tile in front of its product, and release its buffer behind the wait for that product:
+// On the GPU a thread tells the engine of each tile, as for the ring of a product (bulk_copies.h);
+// but each of the two tiles has a barrier of its own. Threads that compute wait for a tile in front
+// of its product, and release its buffer behind the wait for that product:
 //
 //   thread that copies:  for t { keys of t; values of t - 1 }, each once its buffer is empty
 //   all others:          for t { wait for keys; begin scores; wait for values; begin sums;
 //                                wait for scores; release keys; exponentials;
 //                                wait for sums; release values }
 //
-// So groups of four warps do not wait for each other's exponentials. They begin products in turn
+// A lone group of four warps with long tiles copies for itself: its first thread tells the engine of
+// the next tiles behind the products of each visit. A fifth warp would lie beside another one on one
+// of four schedulers, which share out their registers alike: three such blocks leave each thread 128
+// registers, and three blocks of four warps 168. Behind short tiles one thread's work delays all.
+//
+// Several groups of four warps do not wait for each other's exponentials. They begin products in turn
 // (FlashAttention-3; Shah et al. 2024): while one computes exponentials, the units multiply for the
 // others. Of several groups four warps copy, three of which do nothing: they leave most of their
 // registers to the others, which hold scores and weights of long tiles beside sums so.
@@ -100,6 +105,8 @@ class CudaBulkVisits {
   };
 
   int64_t groups() const { return GroupsOf(kernel_); }
+  // The thread that tells the engine of tiles. It computes, too, if a group copies for itself.
+  int64_t first_copying() const { return copies_for_itself_ ? 0 : kernel_.block[0]; }
   Status FindTiles();
   StatusOr<Tile> FindTile(const Copy& copy);
   Status FindStart(const Copy& copy, ir::Expr load, std::vector<arith::Linear>& places, Tile& of);
@@ -110,7 +117,10 @@ class CudaBulkVisits {
   std::vector<ir::Stmt> BlockLoops() const;
   void EmitBarriers(std::string_view barriers);
   void EmitCopyingThread(const std::function<std::string(ir::LoopKind)>& coordinate);
-  void EmitAllCopies();
+  void EmitInBlock(const std::function<std::string(ir::LoopKind)>& coordinate,
+                   const std::function<void()>& body);
+  void EmitCopiesOf(int64_t iterations);
+  void EmitNextCopies();
   void EmitCopies(ir::Stmt stmt);
   void EmitTile(const Tile& tile);
   std::string BarrierOf(const std::string& barriers, const Tile& tile,
@@ -131,6 +141,7 @@ class CudaBulkVisits {
   Status status_;
   std::vector<Copy> copies_;
   std::vector<Tile> tiles_;
+  bool copies_for_itself_ = false;
   int64_t depth_ = 0;
   int32_t iteration_ = -1;  // of the thread that copies: a variable of the scope
   std::string filled_, emptied_;

@@ -48,8 +48,15 @@ Stmt FindIn(Stmt stmt, std::vector<Stmt>& around) {
 Visits FindVisits(const ir::Program& program, const ir::Kernel& kernel) {
   Visits visits;
   if (!WantsBulkCopies(program, kernel)) return visits;
-  if (lower::FindWarpRegisters(program, kernel).pairs.empty()) return visits;
+  const lower::WarpRegisters held = lower::FindWarpRegisters(program, kernel);
+  if (held.pairs.empty()) return visits;
   visits.loop = FindIn(kernel.body, visits.around);
+  const int64_t keys = held.pairs.begin()->second.registers * instructions::kKeysOfPair;
+  if (GroupsOf(kernel) > 1) {
+    visits.copying_threads = kWarpgroupThreads;
+  } else if (keys < instructions::kKeysOfOwnCopies) {
+    visits.copying_threads = instructions::kCopyingThreads;
+  }
   return visits;
 }
 
@@ -62,8 +69,8 @@ int64_t GroupsOf(const ir::Kernel& kernel) { return kernel.block[0] / kWarpgroup
 
 int64_t CopyingThreads(const ir::Program& program, const ir::Kernel& kernel) {
   if (!WantsBulkCopies(program, kernel)) return 0;
-  const bool is_group = FindVisits(program, kernel).loop != nullptr && GroupsOf(kernel) > 1;
-  return is_group ? kWarpgroupThreads : instructions::kCopyingThreads;
+  const Visits visits = FindVisits(program, kernel);
+  return visits.loop == nullptr ? instructions::kCopyingThreads : visits.copying_threads;
 }
 
 }  // namespace kiln::codegen

@@ -12,6 +12,8 @@ namespace kiln::codegen {
 struct Visits {
   ir::Stmt loop = nullptr;       // over tiles; null: the kernel has none, or not the hint
   std::vector<ir::Stmt> around;  // loops around it, outermost first
+  // Threads that copy, on top of those that compute. 0: a lone group copies for itself.
+  int64_t copying_threads = 0;
 };
 
 // Cost: that of lower::FindWarpRegisters if the kernel has the hint.
