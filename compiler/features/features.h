@@ -23,7 +23,7 @@ inline int NumFeatures() { return static_cast<int>(FeatureNames().size()); }
 
 // Changes whenever the columns or their meaning change: models saved for another version are not
 // loaded.
-inline constexpr int kFeatureVersion = 7;
+inline constexpr int kFeatureVersion = 8;
 
 // `program` is a lowered one, before code generation. A program without a store has no rows.
 // `device` must be a filled one for a GPU (device::FilledGpu). For a CPU only `hardware` counts.

@@ -150,7 +150,7 @@ class SketchPolicy final : public Policy {
   costmodel::Sample SampleOf(const Individual& individual) const;
   void Correct(const Observation& observation);
 
-  // What a model has not learned yet, with packed rows.
+  // A sample that the model has not learned yet. Its rows are packed.
   struct Untold {
     costmodel::Sample sample;  // without rows, unless these are empty
     std::optional<PackedRows> rows = {};
@@ -176,8 +176,7 @@ class SketchPolicy final : public Policy {
   std::vector<Transfer> transferred_;                     // from other tasks, not proposed
   // Hashes of other tasks' schedules that were suggested.
   Hashes suggested_;
-  // Samples that the model has not learned yet. Of a thousand tasks, most wait for their next round
-  // with some.
+  // Samples that the model has not learned yet. A task that waits for its next round has some.
   std::vector<Untold> pending_;
   // Builds that the model of them has not learned yet.
   std::vector<UntoldBuild> built_;
