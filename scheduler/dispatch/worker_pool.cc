@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/process/freed_memory.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -144,6 +145,8 @@ void WorkerPool::Ask() {
     StatusOr<LeasedWorker> lease = source_.Acquire(patience, stop_.get_token(), avoid);
     const Status status = lease.status();
     if (lease.ok()) Take(*std::move(lease), std::min(kFirstWait, options_.idle_release));
+    // A job has many such threads, and they rest most of the time.
+    FlushThreadCache();
     lock.lock();
     --asking_;
     Proceed(lock);
