@@ -55,7 +55,7 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
           },
           [this](const v1::WorkerState& runner) {
             std::string reason = ReasonUnusable(runner);
-            if (reason.empty()) unlike_.Note(runner);
+            if (reason.empty()) unlike_.Note(options_.known_runners->Of(runner), runner.canary_s());
             return reason;
           },
           std::move(first_runner), RunnerMeanwhile()),
@@ -205,8 +205,9 @@ std::vector<std::string> Dispatcher::Core::notices() {
 }
 
 void Dispatcher::Core::NoteBusy(const LeasedWorker& runner, double run_s, BusyMeter::Use use) {
+  const int number = options_.known_runners->Of(runner.worker())->number;
   std::lock_guard lock(busy_mutex_);
-  busy_.Add(runner.worker().id(), Clock::Real().MonotonicSeconds(), run_s, use);
+  busy_.Add(number, Clock::Real().MonotonicSeconds(), run_s, use);
 }
 
 Dispatcher::Waiting Dispatcher::Core::waiting() const {

@@ -46,6 +46,7 @@
 #include "scheduler/remeasure/elites.h"
 #include "scheduler/remeasure/races.h"
 #include "scheduler/values/busy_meter.h"
+#include "scheduler/values/known_runners.h"
 #include "scheduler/values/sampled_reference.h"
 #include "scheduler/values/worker_channels.h"
 #include "search/tuning/tune.h"
@@ -85,6 +86,8 @@ struct DispatchOptions {
   std::shared_ptr<ArtifactCheck> signatures = nullptr;
   // Chooses the signatures that are judged. Jobs share it.
   std::shared_ptr<BuilderTrust> trust = std::make_shared<BuilderTrust>();
+  // The runners that jobs have leased. Jobs share it.
+  std::shared_ptr<KnownRunners> known_runners = std::make_shared<KnownRunners>();
   int max_builders = 64;  // 30 to 60 cores that compile keep a GPU busy
   int max_runners = 16;
   int queued = 4;        // trials in flight beyond those that the workers can have in hand

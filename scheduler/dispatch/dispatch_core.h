@@ -32,7 +32,6 @@
 
 #include "proto/builder.pb.h"
 #include "proto/runner.pb.h"
-#include "scheduler/dispatch/device_texts.h"
 #include "scheduler/dispatch/dispatch.h"
 #include "scheduler/dispatch/dispatch_items.h"
 #include "scheduler/dispatch/idle_readings.h"
@@ -175,7 +174,6 @@ class Dispatcher::Core {
   store::Store& store_;
   const std::function<void()> committed_;
   WorkerCalls calls_;
-  DeviceTexts device_texts_;
 
   // Ends races, which take longer than a trial.
   std::stop_source drain_;

@@ -500,7 +500,7 @@ void Dispatcher::Core::Finish(int task, BuiltTrial trial, const LeasedWorker* ru
   if (runner != nullptr) {
     measured.record.device = runner->worker().device();
     measured.record.runner = runner->worker().id();
-    measured.record.device_model = device_texts_.TextOf(runner->worker());
+    measured.record.device_model = options_.known_runners->Of(runner->worker())->device_model;
   }
   SetResult(result, measured.record);
   RefuseImplausible(measured.record);

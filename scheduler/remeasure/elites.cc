@@ -16,6 +16,9 @@ constexpr int kReserve = 2;     // candidates kept for each elite
 constexpr int kMaxBlocks = 50;  // enough to know a candidate well
 // Another device's readings count from now on if it has more than so many times as many.
 constexpr int64_t kManyMore = 2;
+// Devices of a task whose readings are kept. Only those of one count; another one that reads more
+// takes its place.
+constexpr size_t kMostDevices = 8;
 // The search is told of a cost that has changed by more than this share.
 constexpr double kWorthTelling = 0.005;
 
@@ -83,7 +86,7 @@ void EliteSet::Add(Elite elite) {
   Task& task = tasks_[elite.task];
   Entry entry;
   if (const store::Remeasurement& known = elite.known; !known.device.empty()) {
-    Device& device = task.devices[known.device];
+    Device& device = PlaceOf(task, known.device);
     device.readings.Restore(elite.record_id, known.costs_s, static_cast<int>(known.readings));
     device.blocks += device.readings.blocks(elite.record_id);
     if (task.home.empty()) task.home = known.device;
@@ -130,27 +133,57 @@ void EliteSet::CropArtifacts() {
 
 // ---- turns ----------------------------------------------------------------------------------
 
-std::vector<EliteSet::Entry*> EliteSet::Readable(Task& task, const std::string& device) {
-  const search::InterleavedReadings& readings = task.devices[device].readings;
+const EliteSet::Device& EliteSet::DeviceOf(const Task& task, const std::string& device) const {
+  static const Device& none = *new Device();
+  const auto found = task.devices.find(device);
+  return found == task.devices.end() ? none : found->second;
+}
+
+int64_t EliteSet::LastOf(const std::string& device) const {
+  uint64_t served = 0;
+  int64_t last = 0;
+  for (const Task& task : tasks_) {
+    const Device& own = DeviceOf(task, device);
+    if (own.served <= served) continue;
+    served = own.served;
+    last = own.last;
+  }
+  return last;
+}
+
+EliteSet::Device& EliteSet::PlaceOf(Task& task, const std::string& device) const {
+  const auto found = task.devices.find(device);
+  if (found != task.devices.end()) return found->second;
+  if (task.devices.size() >= kMostDevices) {
+    auto oldest = task.devices.end();
+    for (auto at = task.devices.begin(); at != task.devices.end(); ++at) {
+      if (at->first == task.home) continue;
+      if (oldest == task.devices.end() || at->second.served < oldest->second.served) oldest = at;
+    }
+    task.devices.erase(oldest);
+  }
+  return task.devices[device];
+}
+
+std::vector<EliteSet::Entry*> EliteSet::Readable(Task& task, const Device& device) {
   std::vector<Entry*> elites = ElitesOf(task);
   std::erase_if(elites, [&](const Entry* entry) {
     return entry->elite.artifact == nullptr || CostOf(task, *entry) > options_.slowest_s ||
-           readings.blocks(entry->elite.record_id) >= kMaxBlocks;
+           device.readings.blocks(entry->elite.record_id) >= kMaxBlocks;
   });
   return elites;
 }
 
 std::optional<EliteSet::Turn> EliteSet::Next(const std::string& device) {
   std::lock_guard lock(mutex_);
-  const auto found = last_.find(device);
-  const int64_t last = found == last_.end() ? 0 : found->second;
+  const int64_t last = LastOf(device);
   Task* chosen = nullptr;
   std::vector<Entry*> elites;
   std::tuple<bool, int, uint64_t> least;
   for (Task& task : tasks_) {
-    std::vector<Entry*> readable = Readable(task, device);
+    const Device& own = DeviceOf(task, device);
+    std::vector<Entry*> readable = Readable(task, own);
     if (readable.empty()) continue;
-    const Device& own = task.devices[device];
     int fewest = kMaxBlocks;
     for (const Entry* entry : readable) {
       fewest = std::min(fewest, own.readings.blocks(entry->elite.record_id));
@@ -163,7 +196,7 @@ std::optional<EliteSet::Turn> EliteSet::Next(const std::string& device) {
     least = key;
   }
   if (chosen == nullptr) return std::nullopt;
-  Device& own = chosen->devices[device];
+  Device& own = PlaceOf(*chosen, device);
   // Prefers entries that this round lacks, then the least known one, and avoids the last one if
   // there is another.
   const auto key = [&](const Entry* entry) {
@@ -175,7 +208,7 @@ std::optional<EliteSet::Turn> EliteSet::Next(const std::string& device) {
   const Elite& next = (*std::ranges::min_element(elites, {}, key))->elite;
   own.served = ++turns_;
   if (own.readings.InRound(next.record_id)) own.readings.BeginRound();
-  last_[device] = next.record_id;
+  own.last = next.record_id;
   return Turn{next.task, next.record_id, next.artifact};
 }
 
@@ -186,10 +219,10 @@ void EliteSet::Read(const Turn& turn, const std::string& device, std::span<const
   const auto found = task.entries.find(turn.record_id);
   if (found == task.entries.end()) return;  // others have overtaken the candidate meanwhile
   Entry& entry = found->second;
-  Device& own = task.devices[device];
+  Device& own = PlaceOf(task, device);
   own.readings.Add(turn.record_id, costs_s);
   ++own.blocks;
-  if (task.home.empty() || own.blocks > kManyMore * task.devices[task.home].blocks) {
+  if (task.home.empty() || own.blocks > kManyMore * DeviceOf(task, task.home).blocks) {
     task.home = device;
   }
   entry.run_s += run_s;

@@ -11,7 +11,8 @@
 // elites most often.
 //
 // Thread-safe. Times are seconds. Memory: the artifacts, up to Options::most_bytes together; the
-// slowest elites do without theirs. Cost of each call: proportional to the elites of all tasks.
+// slowest elites do without theirs; and of each task the readings of a few devices, the ones that
+// read it last. Cost of each call: proportional to the elites of all tasks.
 #pragma once
 
 #include <cstdint>
@@ -101,6 +102,7 @@ class EliteSet {
     search::InterleavedReadings readings;  // candidates are record ids
     int64_t blocks = 0;
     uint64_t served = 0;  // the turn at which the device last read this task
+    int64_t last = 0;     // the record that it read then
   };
   struct Task {
     int group = 0;
@@ -116,7 +118,13 @@ class EliteSet {
   std::vector<Entry*> ElitesOf(Task& task);
   double BestOfGroup(int group) const;
   // Returns the elites that the device may read, in this round or a later one.
-  std::vector<Entry*> Readable(Task& task, const std::string& device);
+  std::vector<Entry*> Readable(Task& task, const Device& device);
+  // Returns the device's readings of the task; none if it has not read it.
+  const Device& DeviceOf(const Task& task, const std::string& device) const;
+  // Returns the record that the device read last, of any task; 0 if none is known.
+  int64_t LastOf(const std::string& device) const;
+  // Returns a place for the device's readings, for which those of another device may go.
+  Device& PlaceOf(Task& task, const std::string& device) const;
   void Crop(Task& task);
   void CropArtifacts();
   store::Remeasurement RemeasurementOf(const Task& task, const Entry& entry,
@@ -126,7 +134,6 @@ class EliteSet {
   const Options options_;
   mutable std::mutex mutex_;
   std::vector<Task> tasks_;
-  std::map<std::string, int64_t> last_;  // key: device; value: the record that was read last
   uint64_t turns_ = 0;
   std::vector<store::Remeasurement> unwritten_;  // results of candidates that are no longer kept
   bool failures_ = false;                        // whether unwritten_ has a failure

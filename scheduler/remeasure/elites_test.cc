@@ -59,6 +59,32 @@ TEST_F(ElitesTest, TheBestAreReadInRoundsAndNobodyTwiceInARow) {
   for (const auto& [id, count] : turns) EXPECT_NEAR(count, 10, 1) << id;
 }
 
+TEST_F(ElitesTest, OfManyDevicesAFewAreKept) {
+  board_.CountTrials(0, 24);
+  for (const int id : {1, 2}) board_.Add(MakeElite(id, 1e-3));
+  const int64_t first = ReadNext(1e-3, "home");
+  const auto known = [&](const std::string& device) {
+    int readings = 0;
+    for (const int64_t id : {1, 2})
+      readings += static_cast<int>(board_.KnownOn(id, device).readings);
+    return readings;
+  };
+  for (int i = 0; i < 500; ++i) {
+    EXPECT_NE(ReadNext(1e-3, "GPU-" + std::to_string(i)), -1);
+    // The device whose readings count does not read here, and keeps its place.
+    EXPECT_EQ(board_.KnownOn(first, "home").readings, 2u);
+  }
+  for (int i = 500; i < 1000; ++i) {
+    EXPECT_NE(ReadNext(1e-3, "GPU-" + std::to_string(i)), -1);
+    if (i % 5 == 0) ReadNext(1e-3, "often");
+  }
+  int devices = 0;
+  for (int i = 0; i < 1000; ++i) devices += known("GPU-" + std::to_string(i)) > 0 ? 1 : 0;
+  EXPECT_LE(devices, 7);
+  EXPECT_GT(devices, 0);
+  EXPECT_GT(known("often"), 100) << "a device that comes again keeps its readings";
+}
+
 TEST_F(ElitesTest, ABetterOneTakesAPlaceAndASlowOneLosesIt) {
   board_.CountTrials(0, 24);
   for (const int id : {1, 2, 3, 4}) board_.Add(MakeElite(id, 1e-3 + 1e-6 * id));

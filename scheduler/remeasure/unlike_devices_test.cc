@@ -9,6 +9,14 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+// Notes the runner as a job does that leases it.
+struct Job {
+  void Note(const v1::WorkerState& runner) { devices.Note(runners.Of(runner), runner.canary_s()); }
+
+  KnownRunners runners;
+  UnlikeDevices devices;
+};
+
 v1::WorkerState Gpu(const std::string& id, const std::string& uuid, double canary_s) {
   v1::WorkerState runner;
   runner.set_id(id);
@@ -22,45 +30,45 @@ v1::WorkerState Gpu(const std::string& id, const std::string& uuid, double canar
 }
 
 TEST(UnlikeDevices, ASlowGpuIsSaidOnceAndLeftOut) {
-  UnlikeDevices devices;
-  devices.Note(Gpu("1", "GPU-aa", 1.3e-3));
-  EXPECT_THAT(devices.Runners(), IsEmpty()) << "nothing is known of others";
-  devices.Note(Gpu("2", "GPU-bb", 1e-3));
-  EXPECT_THAT(devices.Runners(), ElementsAre("1"));
-  devices.Note(Gpu("3", "GPU-cc", 1.01e-3));
-  devices.Note(Gpu("1", "GPU-aa", 1.4e-3));
-  EXPECT_THAT(devices.notices(),
+  Job job;
+  job.Note(Gpu("1", "GPU-aa", 1.3e-3));
+  EXPECT_THAT(job.devices.Runners(), IsEmpty()) << "nothing is known of others";
+  job.Note(Gpu("2", "GPU-bb", 1e-3));
+  EXPECT_THAT(job.devices.Runners(), ElementsAre("1"));
+  job.Note(Gpu("3", "GPU-cc", 1.01e-3));
+  job.Note(Gpu("1", "GPU-aa", 1.4e-3));
+  EXPECT_THAT(job.devices.notices(),
               ElementsAre("the device at box:1 (GPU-aa) measures unlike the others of its model: "
                           "its canary takes 1.300 ms, and 1.000 ms is usual; final races leave it "
                           "out"));
   // It is well again.
-  devices.Note(Gpu("1", "GPU-aa", 1.02e-3));
-  EXPECT_THAT(devices.Runners(), IsEmpty());
+  job.Note(Gpu("1", "GPU-aa", 1.02e-3));
+  EXPECT_THAT(job.devices.Runners(), IsEmpty());
 }
 
 TEST(UnlikeDevices, ARestartedRunnerHasTheSameDevice) {
-  UnlikeDevices devices;
-  devices.Note(Gpu("1", "GPU-aa", 1e-3));
-  devices.Note(Gpu("2", "GPU-bb", 1.3e-3));
-  devices.Note(Gpu("4", "GPU-bb", 1.3e-3));
-  EXPECT_THAT(devices.Runners(), ElementsAre("4"));
-  EXPECT_EQ(devices.notices().size(), 1u);
+  Job job;
+  job.Note(Gpu("1", "GPU-aa", 1e-3));
+  job.Note(Gpu("2", "GPU-bb", 1.3e-3));
+  job.Note(Gpu("4", "GPU-bb", 1.3e-3));
+  EXPECT_THAT(job.devices.Runners(), ElementsAre("4"));
+  EXPECT_EQ(job.devices.notices().size(), 1u);
 }
 
 TEST(UnlikeDevices, CpusMayDifferMore) {
-  UnlikeDevices devices;
+  Job job;
   for (const auto& [id, canary_s] : {std::pair("1", 1e-3), {"2", 1.2e-3}, {"3", 1.4e-3}}) {
     v1::WorkerState runner = Gpu(id, "llvm", canary_s);
     runner.set_device("EPYC");
     runner.set_target("llvm");
-    devices.Note(runner);
+    job.Note(runner);
   }
-  EXPECT_THAT(devices.Runners(), IsEmpty());
+  EXPECT_THAT(job.devices.Runners(), IsEmpty());
   v1::WorkerState slow = Gpu("9", "llvm", 2e-3);
   slow.set_device("EPYC");
   slow.set_target("llvm");
-  devices.Note(slow);
-  EXPECT_THAT(devices.Runners(), ElementsAre("9"));
+  job.Note(slow);
+  EXPECT_THAT(job.devices.Runners(), ElementsAre("9"));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace kiln::scheduler {
 
-void BusyMeter::Add(const std::string& runner, double now_s, double run_s, Use use) {
+void BusyMeter::Add(int runner, double now_s, double run_s, Use use) {
   trials_.push_back({now_s, std::max(0.0, run_s), use});
   since_s_.try_emplace(runner, now_s - trials_.back().run_s);
   while (trials_.front().end_s < now_s - kWindow_s) trials_.pop_front();
