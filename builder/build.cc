@@ -117,6 +117,7 @@ void SetTensors(const dag::DagText& text, v1::Artifact& artifact) {
     if (spec.role() != v1::ArgSpec::INPUT || range == text.ranges.end()) continue;
     spec.mutable_range()->set_low(range->low);
     spec.mutable_range()->set_high(range->high);
+    spec.mutable_range()->set_run(range->run);
   }
   artifact.set_digest(DigestOf(artifact));
 }

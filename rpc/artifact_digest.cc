@@ -23,9 +23,10 @@ class CanonicalDigest {
   Sha256 sha_;
 };
 
-// Writes all digits of both ends.
+// Writes all digits of both ends, and the run if there is one.
 std::string RangeText(const v1::ValueRange& range) {
-  return fmt::format("{:a}:{:a}", range.low(), range.high());
+  const std::string ends = fmt::format("{:a}:{:a}", range.low(), range.high());
+  return range.run() == 0 ? ends : fmt::format("{}:{}", ends, range.run());
 }
 
 std::string PackingText(const v1::ArgSpec& spec) {

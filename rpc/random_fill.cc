@@ -69,9 +69,22 @@ void FillFloatRange(std::span<std::byte> bytes, Source key, const ValueRange& ra
 }
 
 template <typename T>
+void FillRuns(std::span<std::byte> bytes, uint64_t first, const ValueRange& range) {
+  const auto low = static_cast<int64_t>(range.low);
+  const uint64_t values = static_cast<uint64_t>(range.high) - static_cast<uint64_t>(low);
+  const size_t count = bytes.size() / sizeof(T);
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t step = (first + i) / static_cast<uint64_t>(range.run) % values;
+    const T value = static_cast<T>(low + static_cast<int64_t>(step));
+    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+  }
+}
+
+template <typename T>
 void FillIntegerRange(std::span<std::byte> bytes, Source key, const ValueRange& range) {
   const auto low = static_cast<int64_t>(range.low);
   const auto count = static_cast<int64_t>(range.high) - low;
+  if (range.run > 0) return FillRuns<T>(bytes, key.first, range);
   FillWith<T>(bytes, key,
               [=](uint64_t random) { return static_cast<T>(low + Integer(random, count, 0)); });
 }
@@ -119,8 +132,11 @@ void FillRange(std::span<std::byte> bytes, DType dtype, Source key, const ValueR
 }  // namespace
 
 std::string RandomKey(const RandomInput& input, int ordinal, uint64_t seed) {
-  const std::string range =
-      input.range ? fmt::format("{:a}:{:a}:", input.range->low, input.range->high) : "";
+  std::string range;
+  if (input.range) {
+    range = fmt::format("{:a}:{:a}:", input.range->low, input.range->high);
+    if (input.range->run > 0) range += fmt::format("runs of {}:", input.range->run);
+  }
   return fmt::format("{}:{}:{}[{}]:{}:{}{}", seed, ordinal, runtime::DTypeName(input.dtype),
                      fmt::join(input.shape, ", "), input.index_limit, range, input.name);
 }

@@ -21,6 +21,9 @@ namespace kiln {
 struct ValueRange {
   double low = 0;
   double high = 0;
+  // 0: values are random. Otherwise, for integers only, they ascend in runs of so many equal ones:
+  // low, low + 1, and so on to the last one below high, then from low again.
+  int64_t run = 0;
 };
 
 // The facts that the values of an input depend on, beside the seed.
@@ -37,9 +40,10 @@ struct RandomInput {
 std::string RandomKey(const RandomInput& input, int ordinal, uint64_t seed);
 
 // Writes the elements from number `first` on. `key` is RandomKey's. With a range, values are
-// uniform in it and rounded to the type, but never up to the high end. Otherwise floats are uniform
-// in [-1, 1), so that sums of many stay small and ReLU meets both signs; integers are uniform in
-// [-8, 8) ([0, 16) if unsigned), or in [0, index_limit) if that is set; a bool is 0 or 1.
+// uniform in it and rounded to the type, but never up to the high end, or ascend in runs. Otherwise
+// floats are uniform in [-1, 1), so that sums of many stay small and ReLU meets both signs;
+// integers are uniform in [-8, 8) ([0, 16) if unsigned), or in [0, index_limit) if that is set; a
+// bool is 0 or 1.
 void FillRandom(std::span<std::byte> bytes, runtime::DType dtype, int64_t index_limit,
                 std::string_view key, const std::optional<ValueRange>& range = {},
                 int64_t first = 0);

@@ -19,7 +19,7 @@ constexpr int kMaxArguments = 4096;
 Status CheckRange(const Argument& argument) {
   // A double has all whole numbers up to here.
   constexpr double kWholeNumbers = 0x1p53;
-  const auto [low, high] = *argument.range;
+  const auto [low, high, run] = *argument.range;
   const bool fits = std::isfinite(low) && std::isfinite(high) && low < high;
   if (!fits || argument.dtype == DType::kBool) {
     return InvalidArgument("range [{}, {}) of a {}, expected a low end below a high end", low, high,
@@ -27,6 +27,10 @@ Status CheckRange(const Argument& argument) {
   }
   const bool whole =
       low == std::floor(low) && high == std::floor(high) && std::max(-low, high) <= kWholeNumbers;
+  if (run < 0 || (run > 0 && IsFloat(argument.dtype))) {
+    return InvalidArgument("a {} in runs of {} values, expected integers for runs",
+                           DTypeName(argument.dtype), run);
+  }
   if (IsFloat(argument.dtype) || whole) return OkStatus();
   return InvalidArgument("range [{}, {}) of a {}, expected whole numbers", low, high,
                          DTypeName(argument.dtype));
@@ -91,7 +95,7 @@ StatusOr<Argument> ParseArgument(const v1::ArgSpec& spec, int index) {
   }
   argument.index_limit = spec.index_limit();
   if (spec.has_range()) {
-    argument.range = ValueRange{spec.range().low(), spec.range().high()};
+    argument.range = ValueRange{spec.range().low(), spec.range().high(), spec.range().run()};
     KILN_RETURN_IF_ERROR(
         Annotate(CheckRange(argument), fmt::format("argument {} '{}'", index, argument.name)));
   }
@@ -105,6 +109,7 @@ std::string FillText(const Argument& argument) {
   std::string range;
   if (argument.range) {
     range = fmt::format(", range [{}, {})", argument.range->low, argument.range->high);
+    if (argument.range->run > 0) range += fmt::format(" in runs of {}", argument.range->run);
   }
   return fmt::format("'{}' (index limit {}{})", argument.name, argument.index_limit, range);
 }

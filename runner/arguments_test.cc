@@ -100,6 +100,13 @@ INSTANTIATE_TEST_SUITE_P(
                 "index limit -1"},
         Refusal{"Range", [](v1::LaunchPlan& p) { p.mutable_args(0)->mutable_range()->set_low(1); },
                 "argument 0 'data': range [1, 0)"},
+        Refusal{"Run",
+                [](v1::LaunchPlan& p) {
+                  v1::ValueRange& range = *p.mutable_args(0)->mutable_range();
+                  range.set_high(1);
+                  range.set_run(2);
+                },
+                "in runs of 2 values, expected integers for runs"},
         Refusal{"Packing",
                 [](v1::LaunchPlan& p) {
                   p.mutable_args(0)->set_is_packed(true);

@@ -49,6 +49,18 @@ TEST(FillTest, DependsOnKeyAndIndexOnly) {
   EXPECT_NE(values, Filled<float>(100, DType::kFloat32, 0, "y"));
 }
 
+TEST(FillTest, RunsAscendAndBeginAgain) {
+  const ValueRange range{.low = -1, .high = 2, .run = 2};
+  EXPECT_THAT(Filled<int32_t>(8, DType::kInt32, 0, "x", range),
+              testing::ElementsAre(-1, -1, 0, 0, 1, 1, -1, -1));
+  EXPECT_EQ(Filled<int8_t>(9, DType::kInt8, 0, "x", range),
+            Filled<int8_t>(9, DType::kInt8, 0, "y", range));
+  std::vector<uint8_t> part(3);
+  FillRandom(std::as_writable_bytes(std::span(part)), DType::kUInt8, 0, "x",
+             ValueRange{.low = 0, .high = 8, .run = 3}, 5);
+  EXPECT_THAT(part, testing::ElementsAre(1, 2, 2));
+}
+
 TEST(FillTest, NarrowFloatsAreConvertedNotTruncatedBits) {
   const auto wide = Filled<float>(1000, DType::kFloat32, 0, "x");
   const auto half = Filled<uint16_t>(1000, DType::kFloat16, 0, "x");

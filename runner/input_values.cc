@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -20,10 +21,13 @@ std::string FillKey(const Argument& input, int ordinal, uint64_t seed, Content c
   return content == Content::kTimed ? key : "other:" + key;
 }
 
-// Fills `bytes` with the elements of the input from number `first` on.
+// Fills `bytes` with the elements of the input from number `first` on. The other content, which no
+// time is taken with, has random values where the first one ascends in runs.
 void Fill(std::span<std::byte> bytes, const Argument& input, const std::string& key,
-          int64_t first) {
-  FillRandom(bytes, input.dtype, input.index_limit, key, input.range, first);
+          Content content, int64_t first) {
+  std::optional<ValueRange> range = input.range;
+  if (range && content == Content::kOther) range->run = 0;
+  FillRandom(bytes, input.dtype, input.index_limit, key, range, first);
 }
 
 }  // namespace
@@ -46,11 +50,13 @@ UnsetBytes InputBytes(const Argument& input, int ordinal, uint64_t seed, Content
   const auto element_bytes = static_cast<size_t>(DTypeBytes(input.dtype));
   // An element depends only on the key and its place.
   ForPieces(bytes.size(), threads, [&](size_t at, size_t count) {
-    Fill(std::span(bytes).subspan(at, count), input, key, static_cast<int64_t>(at / element_bytes));
+    Fill(std::span(bytes).subspan(at, count), input, key, content,
+         static_cast<int64_t>(at / element_bytes));
   });
   if (content == Content::kOther) {
     const auto shared = static_cast<size_t>(SharedElements(input)) * element_bytes;
-    Fill(std::span(bytes).first(shared), input, FillKey(input, ordinal, seed, Content::kTimed), 0);
+    Fill(std::span(bytes).first(shared), input, FillKey(input, ordinal, seed, Content::kTimed),
+         Content::kTimed, 0);
   }
   if (!input.packing) return bytes;
   UnsetBytes packed(static_cast<size_t>(input.bytes));

@@ -51,6 +51,19 @@ TEST(InputValuesTest, SmallInputsDifferTooAndKeepToTheirLimits) {
               testing::AllOf(testing::Ge(2), testing::Lt(3)));
 }
 
+TEST(InputValuesTest, RunsAreOfTheTimedContentAlone) {
+  Argument ids = Input(DType::kInt32, {64});
+  ids.range = ValueRange{.low = 0, .high = 8, .run = 8};
+  const auto timed = Values<int32_t>(ids, Content::kTimed);
+  for (size_t i = 0; i < timed.size(); ++i) EXPECT_EQ(timed[i], static_cast<int32_t>(i / 8));
+  const auto other = Values<int32_t>(ids, Content::kOther);
+  EXPECT_FALSE(std::is_sorted(other.begin(), other.end()));
+  EXPECT_THAT(other, testing::Each(testing::AllOf(testing::Ge(0), testing::Lt(8))));
+  Argument random = ids;
+  random.range->run = 0;
+  EXPECT_NE(ContentKey(ids, 0, 7, Content::kTimed), ContentKey(random, 0, 7, Content::kTimed));
+}
+
 TEST(InputValuesTest, LargeOnesAreEqualByAnyNumberOfThreads) {
   for (const DType dtype : {DType::kInt8, DType::kFloat16, DType::kFloat64}) {
     const Argument input = Input(dtype, {(int64_t{70} << 20) / DTypeBytes(dtype) + 5});

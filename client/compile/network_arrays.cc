@@ -41,6 +41,12 @@ Status AddWishes(const runtime::Network& network, const runtime::NetworkKernel& 
 
 void FillInRange(const dag::InputRange& range, uint64_t seed, ir::NDArray& array) {
   for (int64_t i = 0; i < array.num_elements(); ++i) {
+    if (range.run > 0) {
+      array.SetDouble(
+          i, range.low +
+                 static_cast<double>(i / range.run % static_cast<int64_t>(range.high - range.low)));
+      continue;
+    }
     const double unit =
         static_cast<double>(SplitSeed(seed, static_cast<uint64_t>(i)) >> 11) * 0x1.0p-53;
     const double value = range.low + unit * (range.high - range.low);

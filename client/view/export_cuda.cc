@@ -174,9 +174,9 @@ StatusOr<std::string> BufferTable(const std::string& name, const ir::Program& pr
     const bool is_input = buffer.scope == ir::Scope::kInput && next_input < inputs.size();
     const dag::InputRange range =
         (is_input ? inputs[next_input++].range : std::nullopt).value_or(dag::InputRange());
-    text += fmt::format("    {{\"{}\", {}, {}, {}LL, {}LL, {}, {}, {:g}, {:g}}},  // [{}]\n",
+    text += fmt::format("    {{\"{}\", {}, {}, {}LL, {}LL, {}, {}, {}LL, {:g}, {:g}}},  // [{}]\n",
                         buffer.name, role, facts.name, buffer.num_elements(), buffer.index_limit,
-                        range.low, range.high, facts.relative, facts.absolute,
+                        range.low, range.high, range.run, facts.relative, facts.absolute,
                         fmt::join(buffer.shape, ", "));
   }
   return text + "};\n\n";
@@ -200,6 +200,7 @@ struct Buffer {
   long long elements;
   long long index_limit;        // inputs that are indices: values in [0, index_limit)
   double low, high;             // low < high: inputs with values in [low, high)
+  long long run;                // above 0: low, low + 1, ..., so many of each, again from low
   double relative, absolute;    // |got - want| <= absolute * max|want| + relative * |want|
 };
 
@@ -275,7 +276,7 @@ SHORT_LOAD    default: std::abort();
 }
 
 // Uniform: floats in [-1, 1), integers in [-8, 8), unsigned ones in [0, 16), or [0, index_limit),
-// or [low, high). The same in every run.
+// or [low, high), or in runs of equal values. The same each time the program runs.
 void fill(std::vector<char>& bytes, const Buffer& buffer) {
   static unsigned long long state = 1;
   const bool is_float = buffer.type <= kE5m2;
@@ -285,6 +286,7 @@ void fill(std::vector<char>& bytes, const Buffer& buffer) {
     double x = is_float ? 2 * u - 1 : buffer.type >= kUInt8 ? 16 * u : 16 * u - 8;
     if (buffer.index_limit > 0) x = u * (double)buffer.index_limit;
     if (buffer.low < buffer.high) x = buffer.low * (1 - u) + buffer.high * u;
+    if (buffer.run > 0) x = buffer.low + i / buffer.run % (long long)(buffer.high - buffer.low);
     store(bytes.data(), buffer.type, i, x);
   }
 }

@@ -33,7 +33,7 @@ std::string PrintInputFacts(const InputFacts& input) {
       fmt::format("{}[{}] {}", TypeName(input.type), fmt::join(input.shape, ", "), input.name);
   if (input.index_limit > 0) text += fmt::format(" with indices below {}", input.index_limit);
   if (input.range.has_value()) {
-    text += fmt::format(" with values in [{}, {})", input.range->low, input.range->high);
+    text += " with " + PrintValues(*input.range);
   }
   return text;
 }

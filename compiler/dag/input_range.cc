@@ -25,6 +25,13 @@ std::string RangeText(const InputRange& range) {
   return fmt::format("range [{}, {}) of input {}", range.low, range.high, range.input);
 }
 
+// Refuses runs of less than one value or more than an int64 counts in a double.
+StatusOr<int64_t> RunOf(double number) {
+  if (number >= 1 && number <= 0x1p53 && number == std::floor(number))
+    return static_cast<int64_t>(number);
+  return InvalidArgument("a run of {} values, expected a whole number from 1 on", number);
+}
+
 StatusOr<double> ParseNumber(std::string_view text) {
   const std::string number(text);
   char* end = nullptr;
@@ -50,7 +57,12 @@ Status CheckInputRange(const InputRange& range, ir::Type type, int64_t index_lim
     return InvalidArgument("{}: values of {} lie between {} and {}", what, TypeName(type), smallest,
                            largest);
   }
-  if (type.is_float()) return OkStatus();
+  if (range.run < 0) return InvalidArgument("{}: a run of {} values", what, range.run);
+  if (type.is_float()) {
+    if (range.run == 0) return OkStatus();
+    return InvalidArgument("{}: values of {} cannot ascend in runs, only integers can", what,
+                           TypeName(type));
+  }
   if (range.low != std::floor(range.low) || range.high != std::floor(range.high)) {
     return InvalidArgument("{}: expected whole numbers for {}", what, TypeName(type));
   }
@@ -84,10 +96,17 @@ Status CheckInputRanges(const Dag& dag, std::span<const InputRange> ranges) {
   return OkStatus();
 }
 
+std::string PrintValues(const InputRange& range) {
+  std::string text = fmt::format("values in [{}, {})", range.low, range.high);
+  if (range.run > 0) text += fmt::format(", ascending in runs of {}", range.run);
+  return text;
+}
+
 StatusOr<InputRange> ParseInputRange(std::string_view text) {
   const auto refuse = [&](const std::string& why) {
-    return InvalidArgument("input range '{}': {}; expected NAME=LOW:HIGH, for instance x=0.5:2",
-                           text, why);
+    return InvalidArgument(
+        "input range '{}': {}; expected NAME=LOW:HIGH, for instance x=0.5:2, or NAME=LOW:HIGH:RUN",
+        text, why);
   };
   const size_t equals = text.find('=');
   if (equals == 0 || equals == std::string_view::npos) return refuse("it names no input");
@@ -98,7 +117,16 @@ StatusOr<InputRange> ParseInputRange(std::string_view text) {
   range.input = std::string(text.substr(0, equals));
   const auto low = ParseNumber(ends.substr(0, colon));
   if (!low.ok()) return refuse(std::string(Message(low.status())));
-  const auto high = ParseNumber(ends.substr(colon + 1));
+  const std::string_view rest = ends.substr(colon + 1);
+  const size_t second = rest.find(':');
+  if (second != std::string_view::npos) {
+    const auto number = ParseNumber(rest.substr(second + 1));
+    if (!number.ok()) return refuse(std::string(Message(number.status())));
+    const auto run = RunOf(*number);
+    if (!run.ok()) return refuse(std::string(Message(run.status())));
+    range.run = *run;
+  }
+  const auto high = ParseNumber(rest.substr(0, second));
   if (!high.ok()) return refuse(std::string(Message(high.status())));
   range.low = *low;
   range.high = *high;

@@ -20,18 +20,26 @@ struct InputRange {
   // Values are uniform in [low, high). Both ends are whole numbers for an integer input.
   double low = 0;
   double high = 0;
+  // 0: values are random. Otherwise, for integers only, they ascend in runs of so many equal ones:
+  // low, low + 1, and so on to the last one below high, then from low again. Programs that read
+  // weights by an index take a time that depends on its order: blocks of tokens are ordered by
+  // their experts.
+  int64_t run = 0;
   bool operator==(const InputRange&) const = default;
 };
 
 // Checks the range of values of type `type`; `index_limit` is that of IndexLimits. Refuses a range
-// that is empty, not finite or beyond the type, fractions for integers, and indices out of their
-// bounds.
+// that is empty, not finite or beyond the type, fractions for integers, indices out of their
+// bounds, and runs of floats.
 Status CheckInputRange(const InputRange& range, ir::Type type, int64_t index_limit);
 
 // Checks that each range names an input of the DAG and fits it, and that no input is named twice.
 Status CheckInputRanges(const Dag& dag, std::span<const InputRange> ranges);
 
-// Parses "x=0.5:2", the form of a command line.
+// Returns "values in [0, 8)", and the run if there is one.
+std::string PrintValues(const InputRange& range);
+
+// Parses "x=0.5:2" or "expert=0:8:2", the form of a command line.
 StatusOr<InputRange> ParseInputRange(std::string_view text);
 
 }  // namespace kiln::dag

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -69,11 +70,20 @@ Status ParseAttribute(TokenStream& tokens, Attrs& attrs) {
                          name));
 }
 
-Status ParseRange(TokenStream& tokens, double& low, double& high) {
+Status ParseRange(TokenStream& tokens, double& low, double& high, int64_t* run) {
   KILN_RETURN_IF_ERROR(tokens.ExpectSymbol("(", "after the attribute"));
   KILN_ASSIGN_OR_RETURN(low, Number(tokens));
   KILN_RETURN_IF_ERROR(tokens.ExpectSymbol(",", "and the end of the range"));
   KILN_ASSIGN_OR_RETURN(high, Number(tokens));
+  if (run != nullptr && tokens.TakeSymbol(",")) {
+    const Token token = tokens.Peek();
+    KILN_ASSIGN_OR_RETURN(const double number, Number(tokens));
+    if (!(number >= 1 && number <= 0x1p53 && number == std::floor(number))) {
+      return TokenStream::ErrorAt(
+          token, "expected the number of equal values in succession, a whole number from 1 on");
+    }
+    *run = static_cast<int64_t>(number);
+  }
   return tokens.ExpectSymbol(")", "after the range");
 }
 

@@ -1,6 +1,8 @@
 // Attributes in the text form of a computation (docs/text-form.md).
 #pragma once
 
+#include <cstdint>
+
 #include "base/status.h"
 #include "compiler/dag/dag.h"
 #include "compiler/ir/lexer.h"
@@ -11,7 +13,7 @@ namespace kiln::dag {
 // operator has the axes or inputs that it names.
 Status ParseAttribute(ir::TokenStream& tokens, Attrs& attrs);
 
-// Parses (LOW, HIGH) of a @range.
-Status ParseRange(ir::TokenStream& tokens, double& low, double& high);
+// Parses (LOW, HIGH) of a @range, and (LOW, HIGH, RUN) unless `run` is null.
+Status ParseRange(ir::TokenStream& tokens, double& low, double& high, int64_t* run = nullptr);
 
 }  // namespace kiln::dag

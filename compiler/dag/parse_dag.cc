@@ -148,11 +148,12 @@ class Parser {
                                 fmt::format("two combiners are called {}", written.name));
   }
 
-  // Parses `@range(LOW, HIGH) input NAME: TYPE[extents]`.
+  // Parses `@range(LOW, HIGH) input NAME: TYPE[extents]`; a third number is the run.
   Status RangedInput() {
     tokens_.Next();
     Ranged ranged{.token = tokens_.Next()};
-    KILN_RETURN_IF_ERROR(ParseRange(tokens_, ranged.range.low, ranged.range.high));
+    KILN_RETURN_IF_ERROR(
+        ParseRange(tokens_, ranged.range.low, ranged.range.high, &ranged.range.run));
     if (!tokens_.Peek().is_word("input") || tokens_.Peek(1).kind != ir::TokenKind::kName) {
       return tokens_.Expected("'input' after @range(...), which is of an input");
     }

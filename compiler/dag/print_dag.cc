@@ -50,7 +50,8 @@ class Printer {
     const auto text = [&](double end) {
       return is_int ? fmt::format("{:.0f}", end) : ir::FloatText(end, ir::kFloat64);
     };
-    out_ += fmt::format("@range({}, {})\n", text(range->low), text(range->high));
+    const std::string run = range->run > 0 ? fmt::format(", {}", range->run) : "";
+    out_ += fmt::format("@range({}, {}{})\n", text(range->low), text(range->high), run);
   }
 
   // Prints the definition of a written combiner, before the first operator that uses it.

@@ -362,6 +362,14 @@ TEST(Text, RangesOfInputsAreOfTheTextAlone) {
   EXPECT_EQ(WorkloadKey(*dag), WorkloadKey(*plain));
 }
 
+TEST(Text, RangeMayAscendInRuns) {
+  const std::string text =
+      "@range(0, 8, 2)\ninput ids: int32[16]\ninput t: float32[8]\ny[i: 16] = t[ids[i]]\n";
+  ASSERT_OK_AND_ASSIGN(const DagText parsed, ParseDagText(text));
+  EXPECT_THAT(parsed.ranges, ElementsAre(InputRange{"ids", 0, 8, 2}));
+  EXPECT_EQ(PrintDag(*parsed.dag, parsed.ranges), text);
+}
+
 // The order of two inputs of one name decides which one is A'1, and the file has another order.
 TEST(Text, RangeGoesWithItsInput) {
   ASSERT_OK_AND_ASSIGN(const DagText parsed,
@@ -433,6 +441,9 @@ TEST(Text, ErrorsNameThePlace) {
   ExpectError("@range(2, 1)\n" + rest, HasSubstr("line 1, column 2: range [2, 1) of input A"));
   ExpectError("@range(1, 1e39)\n" + rest, HasSubstr("values of float32 lie between"));
   ExpectError("@range(1)\n" + rest, HasSubstr("line 1, column 9"));
+  ExpectError("@range(1, 2, 2)\n" + rest, HasSubstr("cannot ascend in runs, only integers can"));
+  ExpectError("@range(1, 2, 0)\n" + rest, HasSubstr("a whole number from 1 on"));
+  ExpectError("@range(1, 2, 1.5)\n" + rest, HasSubstr("line 1, column 14"));
   ExpectError("@range(a, 2)\n" + rest, HasSubstr("expected a number"));
   ExpectError("@range(1, 2)\nlet n = 3\n" + rest, HasSubstr("'input' after @range(...)"));
   ExpectError("@range(0, 0.5) input A: int8[4]\nC[i: 4] = A[i]\n", HasSubstr("whole numbers"));
@@ -535,9 +546,10 @@ TEST(Text, DeepAndLongTextIsFast) {
 
 TEST(InputRangeTest, ReadsWhatPeopleWrite) {
   EXPECT_EQ(*ParseInputRange("x=0.5:2"), (InputRange{"x", 0.5, 2}));
+  EXPECT_EQ(*ParseInputRange("ids=0:8:2"), (InputRange{"ids", 0, 8, 2}));
   EXPECT_EQ(*ParseInputRange("A.shared=-1e3:-2"), (InputRange{"A.shared", -1000, -2}));
-  for (const char* bad :
-       {"", "x", "=1:2", "x=1", "x=1:", "x=:2", "x=1:2:3", "x=1:inf", "x=nan:2"}) {
+  for (const char* bad : {"", "x", "=1:2", "x=1", "x=1:", "x=:2", "x=1:2:", "x=1:2:0", "x=1:2:1.5",
+                          "x=1:inf", "x=nan:2"}) {
     EXPECT_THAT(ParseInputRange(bad),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected NAME=LOW:HIGH")))
         << bad;

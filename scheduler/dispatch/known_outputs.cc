@@ -25,7 +25,8 @@ class RandomElements : public dag::ElementSource {
                                                         uint64_t seed) {
     RandomInput input{.name = facts.name, .shape = facts.shape, .index_limit = facts.index_limit};
     KILN_ASSIGN_OR_RETURN(input.dtype, runtime::ParseDType(ir::TypeName(facts.type)));
-    if (facts.range.has_value()) input.range = ValueRange{facts.range->low, facts.range->high};
+    if (facts.range.has_value())
+      input.range = ValueRange{facts.range->low, facts.range->high, facts.range->run};
     return std::unique_ptr<RandomElements>(new RandomElements(facts.type, input, ordinal, seed));
   }
 

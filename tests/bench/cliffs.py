@@ -24,14 +24,14 @@ y[i: {m}, j: {n}] = float16(g[i, j] / (1.0 + exp(-g[i, j])) * u[i, j])
 """
 # Blocks of tokens of one expert each.
 EXPERTS_OF_BLOCKS = """input x: float16[{blocks}, {m}, {k}]
-@range(0, {experts}) input expert: int32[{blocks}]
+@range(0, {experts}, {run}) input expert: int32[{blocks}]
 input w: float16[{experts}, {k}, {n}]
 s[b: {blocks}, i: {m}, j: {n}] = sum(k: {k}) float32(x[b, i, k]) * float32(w[expert[b], k, j])
 y[b: {blocks}, i: {m}, j: {n}] = float16(s[b, i, j])
 """
 # Tokens, each with an expert.
 EXPERTS_OF_TOKENS = """input x: float16[{m}, {k}]
-@range(0, {experts}) input expert: int32[{m}]
+@range(0, {experts}, {run}) input expert: int32[{m}]
 input w: float16[{experts}, {k}, {n}]
 s[i: {m}, j: {n}] = sum(k: {k}) float32(x[i, k]) * float32(w[expert[i], k, j])
 y[i: {m}, j: {n}] = float16(s[i, j])
@@ -126,6 +126,8 @@ def row(name, template, ways, size, cold=False, **sizes):
     """Name, text, peers and bytes."""
     extents = "x".join(str(value) for value in sizes.values())
     sizes |= {"groups": sizes["k"] // GROUP, "group": GROUP, "half": sizes["k"] // 2}
+    # Blocks of tokens are ordered by their experts, as those of the peers are.
+    sizes |= {"run": max(1, sizes.get("blocks", sizes["m"]) // sizes.get("experts", 1))}
     return f"{name} {extents}", template.format(**sizes), Peers(ways, sizes, cold), size
 
 

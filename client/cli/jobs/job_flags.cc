@@ -81,10 +81,12 @@ void JobFlags::AddTasks(CLI::App& command) {
                 "of a network also what has no sums: elementwise functions and moves")
       ->group("Networks");
   command
-      .add_option("--input-range", values_->job.input_ranges,
-                  "values that an input gets when programs are checked, for instance x=0.5:2 for "
-                  "log(x); [-1 to 1, integers -8 to 7]; any number of them")
-      ->type_name("NAME=LOW:HIGH")
+      .add_option(
+          "--input-range", values_->job.input_ranges,
+          "values that an input gets when programs are timed and checked, for instance x=0.5:2 "
+          "for log(x), or expert=0:8:2 for runs of two equal values, 0 0 1 1 up to 7 7; "
+          "[-1 to 1, integers -8 to 7]; any number of them")
+      ->type_name("NAME=LOW:HIGH[:RUN]")
       ->allow_extra_args(false);
   command
       .add_option("--weights", values_->job.weights, "uses of each task in the network [1,1,...]")
