@@ -12,6 +12,7 @@
 #include "compiler/lower/body.h"
 #include "compiler/lower/indexed_regions.h"
 #include "compiler/lower/iteration.h"
+#include "compiler/lower/launch.h"
 
 namespace kiln::lower {
 namespace {
@@ -55,10 +56,7 @@ ir::Expr Below(const arith::Linear& value, int64_t limit, arith::Simplifier& sim
   return pool.Lt(simplifier.ToExpr(value), pool.Int(limit));
 }
 
-bool IsThread(Annotation a) {
-  return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ ||
-         a == Annotation::kVThread;
-}
+bool IsInBlock(Annotation a) { return IsThread(a) || a == Annotation::kVThread; }
 
 class BoundInference {
  public:
@@ -488,7 +486,7 @@ class BoundInference {
            v < out_.owners.size() && out_.owners[v].stage == at.stage; ++v) {
         if (out_.owners[v].loop > at.loop) continue;
         // Shared memory serves all threads of the block.
-        const bool thread = IsThread(state_.stage(at.stage).annotation(out_.owners[v].loop));
+        const bool thread = IsInBlock(state_.stage(at.stage).annotation(out_.owners[v].loop));
         if (!(shared && thread)) fixed_[v] = true;
       }
     }

@@ -24,11 +24,8 @@ using ir::Stmt;
 using ir::StmtKind;
 
 constexpr int32_t kOfPairs = 2;  // the hint's value
-constexpr int64_t kLeastSwizzleBytes = 32;
 
 bool IsInTurn(LoopKind kind) { return kind == LoopKind::kSerial || kind == LoopKind::kUnrolled; }
-
-bool IsThread(LoopKind kind) { return kind >= LoopKind::kThreadX; }
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 
 #include "compiler/codegen/cuda/buffer_use.h"
 #include "compiler/codegen/cuda/bulk_zeros.h"
+#include "compiler/codegen/cuda/visits.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
 #include "compiler/instructions/bulk_copy.h"
 #include "compiler/instructions/matrix_unit.h"
@@ -24,9 +25,6 @@ using ir::Stmt;
 using ir::StmtKind;
 
 constexpr int64_t kMostGroups = 3;
-constexpr int64_t kLeastSwizzleBytes = 32;
-
-bool IsThread(LoopKind kind) { return kind >= LoopKind::kThreadX; }
 
 // Registers of a thread that copies, and of one that computes, of 65536 for all groups.
 struct RegisterShares {

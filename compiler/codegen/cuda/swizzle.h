@@ -30,6 +30,9 @@
 
 namespace kiln::codegen {
 
+// Bytes of a row from which on the bulk copy engine permutes, too (CU_TENSOR_MAP_SWIZZLE_32B).
+constexpr int64_t kLeastSwizzleBytes = 32;
+
 struct Swizzle {
   int64_t bytes = 0;             // of a row in a panel: 128, 64, 32 or 16
   int64_t width = 0;             // the same in elements

@@ -9,6 +9,9 @@
 
 namespace kiln::codegen {
 
+// Returns true if the loop is bound to threads.
+inline bool IsThread(ir::LoopKind kind) { return kind >= ir::LoopKind::kThreadX; }
+
 struct Visits {
   ir::Stmt loop = nullptr;       // over tiles; null: the kernel has none, or not the hint
   std::vector<ir::Stmt> around;  // loops around it, outermost first

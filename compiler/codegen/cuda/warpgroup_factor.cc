@@ -11,7 +11,7 @@ using arith::Linear;
 
 constexpr int64_t kColumnsOfTile = instructions::kTileColumns,
                   kRowsOfTile = instructions::kWarpgroupRows;
-constexpr int64_t kLeastSwizzleBytes = 32, kPieceBytes = 16;
+constexpr int64_t kPieceBytes = 16;
 
 Status CheckWidth(const Swizzle& swizzle) {
   if (swizzle.bytes >= kLeastSwizzleBytes) return OkStatus();
