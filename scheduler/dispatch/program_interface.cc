@@ -14,14 +14,17 @@ std::string Describe(const v1::ArgSpec& spec) {
                                  fmt::join(spec.shape(), ", "), spec.name());
   if (spec.index_limit() > 0) text += fmt::format(" with indices below {}", spec.index_limit());
   if (spec.has_range()) {
-    text += fmt::format(" with values in [{}, {})", spec.range().low(), spec.range().high());
+    text += " with " + dag::PrintValues({.input = spec.name(),
+                                         .low = spec.range().low(),
+                                         .high = spec.range().high(),
+                                         .run = spec.range().run()});
   }
   return text;
 }
 
 bool SameRange(const v1::ArgSpec& a, const v1::ArgSpec& b) {
   return a.has_range() == b.has_range() && a.range().low() == b.range().low() &&
-         a.range().high() == b.range().high();
+         a.range().high() == b.range().high() && a.range().run() == b.range().run();
 }
 
 bool IsSame(const v1::ArgSpec& got, const v1::ArgSpec& want) {
@@ -53,6 +56,7 @@ std::vector<v1::ArgSpec> ArgumentsOf(const dag::DagText& text) {
     if (!input.range.has_value()) continue;
     spec.mutable_range()->set_low(input.range->low);
     spec.mutable_range()->set_high(input.range->high);
+    spec.mutable_range()->set_run(input.range->run);
   }
   return arguments;
 }

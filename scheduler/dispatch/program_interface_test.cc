@@ -55,6 +55,9 @@ TEST_F(ProgramInterfaceTest, OtherInputsAreAnotherProgram) {
   ExpectRefused("expected INPUT int32[8] ids with indices below 16 with values in [1, 9)");
   plan_.mutable_args(1)->mutable_range()->set_low(1);
   plan_.mutable_args(1)->mutable_range()->set_high(9);
+  plan_.mutable_args(1)->mutable_range()->set_run(2);
+  ExpectRefused("with values in [1, 9), ascending in runs of 2, expected INPUT int32[8] ids");
+  plan_.mutable_args(1)->mutable_range()->clear_run();
   plan_.mutable_args(1)->set_index_limit(8);
   ExpectRefused("indices below 8");
 }

@@ -23,6 +23,12 @@ bool RunsPrograms(const std::string& target) {
   return parsed.ok() && parsed->kind->runs_programs;
 }
 
+// Tells whether the argument is an index whose values are drawn.
+bool IsRandomIndex(const v1::ArgSpec& argument) {
+  return argument.role() == v1::ArgSpec::INPUT && argument.index_limit() > 0 &&
+         argument.range().run() == 0;
+}
+
 }  // namespace
 
 TaskReferences::TaskReferences(const v1::TuneOptions& options,
@@ -37,6 +43,7 @@ TaskReferences::TaskReferences(const v1::TuneOptions& options,
     task.runs = RunsPrograms(tasks[i].target);
     const auto text = dag::ParseDagText(task.dag);
     if (task.runs && text.ok()) task.arguments = ArgumentsOf(*text);
+    task.same_inputs = std::ranges::any_of(task.arguments, IsRandomIndex);
     task.tolerance = AnswerTolerance(options.tolerance(), tasks[i].dag, tasks[i].target);
     task.description = tasks[i].description;
     task.plain_s = tasks[i].plain_s;
@@ -142,7 +149,7 @@ std::optional<AnswerCheck> TaskReferences::CheckOf(int task, const std::string& 
   check.tolerance = of.tolerance;
   if (of.sample.has_value()) check.samples = of.sample->outputs;
   check.unlimited = of.unlimited;
-  check.other_inputs_fail = of.other_inputs_fail;
+  check.same_inputs = of.same_inputs;
   check.best_cost_s = of.best_cost_s;
   check.reference_cost_s = of.reference_cost_s;
   return check;
@@ -185,7 +192,7 @@ bool TaskReferences::NoteFailure(int task, const v1::Artifact& reference) {
 
 void TaskReferences::AvoidOtherInputs(int task) {
   std::lock_guard lock(mutex_);
-  tasks_[task].other_inputs_fail = true;
+  tasks_[task].same_inputs = true;
 }
 
 void TaskReferences::NoteResult(int task, const store::Record& record,

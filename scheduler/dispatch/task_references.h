@@ -32,7 +32,9 @@ struct AnswerCheck {
   v1::Tolerance tolerance;
   std::vector<v1::OutputSample> samples;  // empty: all elements are compared
   bool unlimited = false;                 // the reference may take as long as runners allow
-  bool other_inputs_fail = false;         // the reference fails with other inputs
+  // Whether candidates are measured again with the inputs of their trials: the reference fails with
+  // others, or the time depends on the values of an index, which others would draw anew.
+  bool same_inputs = false;
   std::optional<double> best_cost_s;
   std::optional<double> reference_cost_s;
   // Elements of the reference's outputs, computed by the interpreter.
@@ -105,7 +107,7 @@ class TaskReferences {
     std::vector<RunItemPtr> waiting;
     bool ran = false;
     int failures = 0;
-    bool other_inputs_fail = false;
+    bool same_inputs = false;
     std::optional<double> best_cost_s;
     std::optional<double> reference_cost_s;
   };

@@ -64,6 +64,21 @@ TEST_F(TaskReferencesTest, BuildersThatAgreeHaveOneReference) {
   }
 }
 
+// The time may depend on the values of an index, so all measurements of the job have the same.
+TEST_F(TaskReferencesTest, ARandomIndexKeepsItsValues) {
+  const std::string rest = "ids: int32[8]\ninput t: float32[16]\ny[i: 8] = t[ids[i]]\n";
+  tasks_.resize(3);
+  tasks_[0].dag = "input " + rest;
+  tasks_[1].dag = "@range(0, 16) input " + rest;
+  tasks_[2].dag = "@range(0, 16, 2) input " + rest;
+  for (DispatchTask& task : tasks_) task.target = "llvm";
+  TaskReferences references(options_, tasks_);
+  for (int task = 0; task < 3; ++task) {
+    references.SetBuilt(task, Artifact("r1"), "b1");
+    EXPECT_EQ(references.CheckOf(task, "b2")->same_inputs, task < 2) << task;
+  }
+}
+
 TEST_F(TaskReferencesTest, ASampleHasTheRangesOfTheInputs) {
   tasks_[0].target = "llvm";
   tasks_[0].dag =

@@ -29,7 +29,7 @@ milliseconds ReferenceLimit(const Dispatcher::Job& job) {
 bool IsCheap(const AnswerCheck& check, RemeasureReason why) {
   const double longest_s = why == RemeasureReason::kIdle ? kCheapReference_s : kFinalReference_s;
   return check.reference_cost_s.has_value() && *check.reference_cost_s <= longest_s &&
-         !check.other_inputs_fail;
+         !check.same_inputs;
 }
 
 }  // namespace
