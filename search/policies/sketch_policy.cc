@@ -121,7 +121,7 @@ void SketchPolicy::LearnBuilds() {
   const Status status = options_.models.builds->Learn(std::move(built));
   if (!status.ok() && !task_.stop.stop_requested())
     LogWarn("the model of build times: {}", Message(status));
-  report_.seconds(Part::kTrain) += ThreadCpuSeconds() - start;
+  training_s_ += ThreadCpuSeconds() - start;
 }
 
 bool SketchPolicy::WeighsBuilds() const {
@@ -150,7 +150,7 @@ void SketchPolicy::Train() {
   const Status status = options_.models.learned->Update(std::move(samples));
   if (!status.ok() && !task_.stop.stop_requested())
     LogWarn("cost model {}: {}", options_.models.learned->name(), Message(status));
-  report_.seconds(Part::kTrain) += ThreadCpuSeconds() - start;
+  training_s_ += ThreadCpuSeconds() - start;
 }
 
 std::vector<Individual> SketchPolicy::Draw(int count, int max_rejected, const Workers& workers,
@@ -463,6 +463,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   Train();
   measured_.SetMost(share_.Of(MostMeasured(parameters_)));
   LearnBuilds();
+  report_.seconds(Part::kTrain) = std::exchange(training_s_, 0);
   const costmodel::CostModel* ranker = Ranker();
   const Workers workers(task_, options_.features, options_.threads);
 
@@ -602,6 +603,10 @@ void SketchPolicy::Observe(std::span<const Observation> observations) {
   for (const Observation& o : observations) {
     if (o.corrects) Correct(o);
   }
+  // The next round of a task that is one of many comes minutes later, and its results take memory.
+  if (!in_flight_.empty()) return;
+  Train();
+  LearnBuilds();
 }
 
 }  // namespace kiln::search

@@ -144,7 +144,8 @@ class SketchPolicy final : public Policy {
                           std::vector<Candidate>& candidates);
   void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);
   void Remember(Individual individual);
-  // Has the model learn the sample in the next Propose, if there is one that learns.
+  // Has the model learn the sample, if there is one that learns, behind the last result of the
+  // round or in the next Propose.
   void Tell(costmodel::Sample sample);
   // Returns what the model learns of a measured schedule.
   costmodel::Sample SampleOf(const Individual& individual) const;
@@ -176,12 +177,13 @@ class SketchPolicy final : public Policy {
   std::vector<Transfer> transferred_;                     // from other tasks, not proposed
   // Hashes of other tasks' schedules that were suggested.
   Hashes suggested_;
-  // Samples that the model has not learned yet. A task that waits for its next round has some.
+  // Samples that the model has not learned yet: those of a round of which results are missing.
   std::vector<Untold> pending_;
   // Builds that the model of them has not learned yet.
   std::vector<UntoldBuild> built_;
   BuildLimit build_limit_;
   int own_results_ = 0;       // results that taught the model
+  double training_s_ = 0;     // CPU time of training that no report has
   double rows_of_state_ = 0;  // mean of the last round; 0: there was none
   uint64_t draws_ = 0;        // calls of DrawPopulation, for seeds
   RoundReport report_;
