@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 namespace kiln::costmodel {
 namespace {
@@ -105,28 +104,6 @@ constexpr double kPair = 1.03, kThroughRegisters = 1.35, kOftener = 1.1;
 constexpr double kPartRate = 20;
 // If registers are missing, all sums leave theirs in each iteration.
 constexpr double kMissingRegisters = 8, kMostSlower = 4;
-
-// A product by matrix units that unpacks a factor in registers, whose tiles come by asynchronous
-// copies of threads. The figures come from 605 kernels with weights of 4 and 8 bits for 1, 16 and
-// 64 rows that were measured on an H200 with cold inputs (docs/experiments/matrix-units.md). Cycles
-// are those of the clock of the calibration.
-//
-// Cycles before the first tile is there and behind the last result, and those for which a kernel
-// waits for the parts of sums of the one before it.
-constexpr double kUnpackedStart = 1860, kNextKernel = 1660;
-// Cycles of a scheduler for an instruction of the loop over the sum and for one behind it, where
-// warps wait for each other. Cycles of a wavefront.
-constexpr double kUnpackedIssue = 1.38, kUnpackedResult = 2.76, kUnpackedWavefront = 0.5;
-// Bytes that the L2 cache and memory give to all multiprocessors in a cycle, the most that one of
-// them gets, and the cycles between the start of a copy and its first bytes.
-constexpr double kUnpackedL2Rate = 3700, kMostUnpackedRate = 40, kUnpackedLatency = 690;
-// Copies of one tile and products of another one go on at the same time, so that this many tiles
-// have either alone.
-constexpr double kTilesAlone = 1.5;
-// Cycles of a barrier, and for each warp that waits there.
-constexpr double kUnpackedBarrier = 110, kUnpackedWarp = 26;
-// Cycles of a barrier of a cluster, and of 16 bytes from another block.
-constexpr double kUnpackedCluster = 515, kUnpackedRemote = 1.37;
 
 // Reads values by name, and undoes the scaling of the columns.
 class Row {
@@ -322,62 +299,6 @@ double AnalyticModel::OnlineCycles(const OnlineWork& work) const {
   return std::max({all * of_block + starts, longest, from_l2 / d.l2_bytes_per_cycle});
 }
 
-// Returns the cycles of the kernel, if it is a product by matrix units that unpacks a factor in
-// registers. The tiles of such a factor have elements of a byte, and those of the other one more.
-std::optional<double> AnalyticModel::UnpackedCycles(const FloatMatrix& rows, int begin,
-                                                    int end) const {
-  const Row kernel(rows.row(begin), column_);
-  double least = std::numeric_limits<double>::infinity(), most = 0;  // bytes of an element
-  double bytes = 0, of_copies = 0, flops = 0, trips = 1, of_product = 0;
-  for (int r = begin; r < end; ++r) {
-    const Row row(rows.row(r), column_);
-    if (IsAsync(row.raw(k_row_async))) {
-      const double size = row[k_row_vector_bytes] / std::max(1.0, row[k_row_lanes]);
-      least = std::min(least, size);
-      most = std::max(most, size);
-      bytes += row[k_row_global_read_bytes];
-      of_copies += row[k_row_thread_instructions];
-    } else if (row[k_row_reduce_len] > 1 && row[k_row_flops] > flops) {
-      flops = row[k_row_flops];
-      of_product = row[k_row_thread_instructions];
-      trips = row[k_row_thread_trips] / std::max(1.0, row[k_row_thread_flops]);
-    }
-  }
-  // Threads take at least an operation for each product, and units a sixteenth of one.
-  if (least > 1.1 || most < 1.9 || trips <= 1.5) return std::nullopt;
-  const double blocks =
-      std::round(std::max(kernel[k_kernel_blocks], kernel[k_kernel_parallel_tasks]));
-  const double cores = std::max(1.0, std::round(kernel[k_kernel_cluster_cores]));
-  const double all = std::ceil(blocks / cores);
-  const double together =
-      std::min(all, std::max(1.0, std::round(kernel[k_kernel_blocks_per_core])));
-  const double warps = std::ceil(std::round(kernel[k_kernel_threads]) / 32);
-  const double of_scheduler = std::ceil(together * warps / 4) * all / together;
-  const double tiles = std::max(1.0, std::round(kernel[k_kernel_barriers]));
-  const double ahead = std::clamp(std::round(kernel[k_kernel_copies_ahead]), 1.0, tiles);
-  const double spilled = kernel[k_kernel_spilled];
-  const double slower =
-      1 + spilled / (1 + spilled / device_.spilled_most) / device_.spilled_doubling;
-
-  const double issue =
-      of_scheduler * (of_product * slower + of_copies) * kUnpackedIssue * device_.issue_cycles;
-  const double shared =
-      all * warps * kernel[k_kernel_thread_shared_wavefronts] * kUnpackedWavefront;
-  const double products = std::max(issue, shared);
-  const double rate = std::min(kMostUnpackedRate, kUnpackedL2Rate / std::min(blocks, cores));
-  const double of_block = bytes / blocks / rate;
-  const double copies = all * of_block;
-  const double waits = (kUnpackedLatency + together * of_block / tiles) * tiles / ahead;
-  const double loop = std::max(
-      std::max(products, copies) + std::min(products, copies) * kTilesAlone / (tiles + 1), waits);
-  const double barriers = tiles * (kUnpackedBarrier + kUnpackedWarp * warps) / together;
-  const double rest = std::max(0.0, kernel[k_kernel_thread_instructions] - of_product - of_copies);
-  const double exchange = kernel[k_kernel_cluster_barriers] * kUnpackedCluster +
-                          2 * kernel[k_kernel_thread_remote_bytes] * warps * all * kUnpackedRemote;
-  return kUnpackedStart + loop + barriers + of_scheduler * rest * kUnpackedResult + exchange +
-         (end < rows.rows() ? kNextKernel : 0);
-}
-
 void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
                               std::span<double> seconds) const {
   const device::Calibration& d = device_;
@@ -467,7 +388,6 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
     const ProductWork work = ProductOf(rows, begin, end);
     if (work.products > 0 && work.other_bytes > 0) cycles = ProductCycles(work);
   }
-  if (async_bytes > 0) cycles = UnpackedCycles(rows, begin, end).value_or(cycles);
   const double time = cycles / d.clock_hz + d.launch_s;
 
   // Shares the time out to the rows.

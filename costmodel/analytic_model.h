@@ -15,7 +15,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,7 +52,6 @@ class AnalyticModel final : public CostModel {
   // Collects the work of a product by units of four warps whose tiles come in bulk.
   ProductWork ProductOf(const FloatMatrix& rows, int begin, int end) const;
   static double ProductCycles(const ProductWork& work);
-  std::optional<double> UnpackedCycles(const FloatMatrix& rows, int begin, int end) const;
   struct OnlineWork;
   // Returns the cycles of an online softmax by units of four warps.
   double OnlineCycles(const OnlineWork& work) const;

@@ -244,63 +244,6 @@ TEST_F(ProductTest, StreamedSums) {
   EXPECT_LT(Us(streamed), 0.9 * Us(apart));
 }
 
-// Kernels of one product with weights of 4 bits for 16 rows, 4096 x 4096, that were measured on an
-// H200 with cold inputs. The tiles of x have elements of two bytes, and those of weights of one.
-struct Unpacked {
-  double us;  // as measured
-  double blocks, threads, resident, tiles, ahead, instructions, of_product, of_copies, wavefronts,
-      bytes_of_x;
-  double cluster_cores = 132, cluster_barriers = 0, remote_bytes = 0;
-};
-constexpr Unpacked kGroups = {7.45, 128, 512, 1, 5, 2, 1221, 1079, 96, 404, 16.8e6};
-constexpr Unpacked kClusters = {8.70, 512, 128, 10, 4, 1, 1207, 1129, 49, 381, 8.4e6, 120, 2, 32};
-constexpr Unpacked kTwoTiles = {10.4, 512, 128, 6, 2, 1, 1506, 1434, 43, 687, 8.4e6, 120, 2, 32};
-
-class UnpackedTest : public AnalyticModelTest {
- protected:
-  double Us(const Unpacked& u, double bytes_of_weight = 1) const {
-    Values product = kGpu;
-    product["kernel_blocks"] = product["kernel_parallel_tasks"] = u.blocks;
-    product["kernel_threads"] = u.threads;
-    product["kernel_blocks_per_core"] = u.resident;
-    product["kernel_barriers"] = u.tiles;
-    product["kernel_copies_ahead"] = u.ahead;
-    product["kernel_thread_instructions"] = u.instructions;
-    product["kernel_thread_shared_wavefronts"] = u.wavefronts;
-    product["kernel_cluster_cores"] = u.cluster_cores;
-    product["kernel_cluster_barriers"] = u.cluster_barriers;
-    product["kernel_thread_remote_bytes"] = u.remote_bytes;
-    product["row_thread_instructions"] = u.of_product;
-    product["row_thread_trips"] = 4096;
-    product["row_thread_flops"] = 1229;
-    product["row_flops"] = 80.5e6;
-    FloatMatrix rows = Program(product);
-    AddCopy(rows, u.bytes_of_x, 2, u.of_copies);
-    AddCopy(rows, 8.4e6, bytes_of_weight, 0);
-    return -Score(rows) * 1e6;
-  }
-
- private:
-  void AddCopy(FloatMatrix& rows, double bytes, double element, double instructions) const {
-    AddRow(rows, {{"is_gpu", 1},
-                  {"row_async", 1},
-                  {"row_reduce_len", 1},
-                  {"row_thread_instructions", instructions},
-                  {"row_global_read_bytes", bytes},
-                  {"row_lanes", 16 / element},
-                  {"row_vector_bytes", 16}});
-  }
-};
-
-TEST_F(UnpackedTest, FactorsOfFewBits) {
-  for (const Unpacked& kernel : {kGroups, kClusters, kTwoTiles})
-    EXPECT_NEAR(Us(kernel) / kernel.us, 1, 0.15);
-  EXPECT_LT(Us(kGroups), Us(kClusters));
-  EXPECT_LT(Us(kClusters), Us(kTwoTiles));
-}
-
-TEST_F(UnpackedTest, FactorsOfOneSizeAreOthers) { EXPECT_GT(Us(kGroups, 2) / Us(kGroups), 1.5); }
-
 // An online softmax by units of four warps: copies have values of their own.
 TEST_F(AnalyticModelTest, GroupsOfWarpsMultiplyInTurn) {
   const auto seconds = [&](double groups, double resident, double async, double work = 1) {
