@@ -105,6 +105,14 @@ constexpr double kPartRate = 20;
 // If registers are missing, all sums leave theirs in each iteration.
 constexpr double kMissingRegisters = 8, kMostSlower = 4;
 
+// A sum that reads each byte once from memory, as those of columns. The figures come from 291
+// kernels of a mean and a variance that were measured on an H200
+// (docs/experiments/matrix-units.md).
+//
+// Bytes that memory gives to all multiprocessors in a cycle, and cycles of a thread for a byte.
+// Kernels count that move at most so many times their data.
+constexpr double kMemoryRate = 2500, kReadLatency = 18, kReadOnce = 1.25;
+
 // Reads values by name, and undoes the scaling of the columns.
 class Row {
  public:
@@ -340,9 +348,13 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const double threads = std::max(1.0, kernel[k_kernel_threads]);
   const double copied = std::min(sectors, async_bytes / (blocks * threads));
   const double loaded = sectors - copied * (1 - 1 / kAsyncRate);
-  const double alone = std::max(instructions * d.instruction_latency +
-                                    wavefronts * d.shared_latency + requests * d.request_latency,
-                                sums);
+  const double moved = kernel[k_kernel_global_bytes], data = kernel[k_kernel_unique_bytes];
+  const bool is_read_once = of_all > 0 && bulk.bytes == 0 && async_bytes == 0 && data > kCached &&
+                            moved < kReadOnce * data && kernel[k_kernel_stages] < 1.5;
+  const double reads = is_read_once ? moved / (blocks * threads) * kReadLatency : 0;
+  const double alone = std::max({instructions * d.instruction_latency +
+                                     wavefronts * d.shared_latency + requests * d.request_latency,
+                                 sums, reads});
 
   // Cycles for which blocks keep the units of a multiprocessor busy. Each of its four schedulers
   // issues for whole warps.
@@ -368,9 +380,9 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   double cycles = std::max(one, busy(together) + exposed / together);
   if (rounds > 1) cycles = std::max(one, busy(all)) + (one - busy(1)) * (rounds - 1) / resident;
   cycles = std::max(cycles, kernel[k_kernel_blocks] * kBlockStart * d.clock_hz + one);
-  const double from_l2 = without(kernel[k_kernel_global_bytes], bulk.bytes + async_bytes) +
-                         bulk.bytes / kBulkL2Rate + async_bytes / kAsyncL2Rate;
-  cycles = std::max(cycles, from_l2 / d.l2_bytes_per_cycle);
+  const double from_l2 = without(moved, bulk.bytes + async_bytes) + bulk.bytes / kBulkL2Rate +
+                         async_bytes / kAsyncL2Rate;
+  cycles = std::max(cycles, from_l2 / (is_read_once ? kMemoryRate : d.l2_bytes_per_cycle));
   if (is_online) {
     // The columns are in single precision.
     cycles = OnlineCycles({.blocks = std::round(blocks),
@@ -382,7 +394,7 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
                            .barriers = kernel[k_kernel_barriers],
                            .seen = of_all > 0 ? seen / of_all : 1,
                            .bulk_bytes = bulk.bytes,
-                           .other_bytes = without(kernel[k_kernel_global_bytes], bulk.bytes)});
+                           .other_bytes = without(moved, bulk.bytes)});
   }
   if (bulk.bytes > 0 && !is_online) {
     const ProductWork work = ProductOf(rows, begin, end);
