@@ -1,5 +1,5 @@
-// What runners say of themselves and what does not change while their processes live. Jobs share
-// it, so that a job with a thousand runners keeps a pointer for each of them and no texts.
+// Facts that runners say of themselves and that do not change while their processes live. Jobs
+// share them, so that a job with a thousand runners keeps a pointer for each of them and no texts.
 //
 // Thread-safe. Memory: about a kilobyte for each runner that was leased since the scheduler began.
 #pragma once
