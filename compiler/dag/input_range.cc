@@ -25,13 +25,6 @@ std::string RangeText(const InputRange& range) {
   return fmt::format("range [{}, {}) of input {}", range.low, range.high, range.input);
 }
 
-// Refuses runs of less than one value or more than an int64 counts in a double.
-StatusOr<int64_t> RunOf(double number) {
-  if (number >= 1 && number <= 0x1p53 && number == std::floor(number))
-    return static_cast<int64_t>(number);
-  return InvalidArgument("a run of {} values, expected a whole number from 1 on", number);
-}
-
 StatusOr<double> ParseNumber(std::string_view text) {
   const std::string number(text);
   char* end = nullptr;
@@ -43,6 +36,12 @@ StatusOr<double> ParseNumber(std::string_view text) {
 }
 
 }  // namespace
+
+StatusOr<int64_t> RunOf(double number) {
+  if (number >= 1 && number <= 0x1p53 && number == std::floor(number))
+    return static_cast<int64_t>(number);
+  return InvalidArgument("a run of {} values, expected a whole number from 1 on", number);
+}
 
 Status CheckInputRange(const InputRange& range, ir::Type type, int64_t index_limit) {
   const std::string what = RangeText(range);

@@ -28,6 +28,10 @@ struct InputRange {
   bool operator==(const InputRange&) const = default;
 };
 
+// Returns InputRange::run as it was written. Refuses fractions, less than one value, and more than
+// a double counts (2^53).
+StatusOr<int64_t> RunOf(double number);
+
 // Checks the range of values of type `type`; `index_limit` is that of IndexLimits. Refuses a range
 // that is empty, not finite or beyond the type, fractions for integers, indices out of their
 // bounds, and runs of floats.

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <string>
 #include <utility>
 
+#include "compiler/dag/input_range.h"
 #include "compiler/dag/text_syntax.h"
 
 namespace kiln::dag {
@@ -78,11 +78,9 @@ Status ParseRange(TokenStream& tokens, double& low, double& high, int64_t* run) 
   if (run != nullptr && tokens.TakeSymbol(",")) {
     const Token token = tokens.Peek();
     KILN_ASSIGN_OR_RETURN(const double number, Number(tokens));
-    if (!(number >= 1 && number <= 0x1p53 && number == std::floor(number))) {
-      return TokenStream::ErrorAt(
-          token, "expected the number of equal values in succession, a whole number from 1 on");
-    }
-    *run = static_cast<int64_t>(number);
+    const StatusOr<int64_t> whole = RunOf(number);
+    if (!whole.ok()) return TokenStream::ErrorAt(token, Message(whole.status()));
+    *run = *whole;
   }
   return tokens.ExpectSymbol(")", "after the range");
 }

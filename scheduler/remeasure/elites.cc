@@ -134,9 +134,8 @@ void EliteSet::CropArtifacts() {
 // ---- turns ----------------------------------------------------------------------------------
 
 const EliteSet::Device& EliteSet::DeviceOf(const Task& task, const std::string& device) const {
-  static const Device& none = *new Device();
   const auto found = task.devices.find(device);
-  return found == task.devices.end() ? none : found->second;
+  return found == task.devices.end() ? none_ : found->second;
 }
 
 int64_t EliteSet::LastOf(const std::string& device) const {

@@ -132,6 +132,7 @@ class EliteSet {
   const Entry* Find(int64_t record_id, const Task** task) const;
 
   const Options options_;
+  const Device none_ = {};  // of a device that has read nothing
   mutable std::mutex mutex_;
   std::vector<Task> tasks_;
   uint64_t turns_ = 0;
